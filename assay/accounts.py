@@ -69,7 +69,9 @@ def account_export(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write an account's encrypted key to another file. It keeps the account's password unless a new one is given."""
+    """Write an account's encrypted key to another file. The copy keeps the account's password unless a new
+    one is given.
+    """
     from assay import keys
     from protocol.node.output import Output
 

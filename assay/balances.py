@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Held:
     """An account's token units: outside the vault, free in the vault, staked as a verifier, and locked by
-    open tasks of which it is the submitter or the best bidder.
+    open tasks in which the account is the submitter or the best bidder.
     """
 
     tokens: int
@@ -52,7 +52,7 @@ class Balance:
         return f"{amount(self.coin)} coin" + ("" if self.held is None else f", {self.held}")
 
     def plain(self) -> dict[str, str | None]:
-        """The amounts as text, for JSON. Those of `held` are None if there is no deployment."""
+        """The amounts as text, for JSON. If there is no deployment, the amounts of `held` are None."""
         held = dict.fromkeys(HELD) if self.held is None else asdict(self.held)
         amounts = {"coin": self.coin, **held}
         return {name: None if value is None else str(value) for name, value in amounts.items()}
@@ -106,8 +106,8 @@ def _found(context: Context, addresses: Sequence[str]) -> tuple[dict[str, Balanc
 
 
 def balances(client: Client, addresses: Sequence[str]) -> dict[str, Balance]:
-    """The balances of accounts under the client's contracts, all at one block except the coin. Raises
-    ChainError.
+    """The accounts' coin, and their tokens under the client's contracts, by address. Everything except the
+    coin is read at one block. Raises ChainError.
     """
     tasks, _ = open_tasks(client)
     with client.connection.view():

@@ -1,9 +1,9 @@
-"""`assay beacon`: signs the rounds of a private beacon network by the chain's time, and serves them over
-HTTP.
+"""`assay beacon`: signs the rounds of a private beacon network, timed by the chain's clock, and serves them
+over HTTP.
 
-For development chains and test networks, not where money is at stake: a single key signs, whereas drand
-needs a threshold of its members' keys, and the timing of the answers may reveal the key. The key is derived
-from an account's key (`protocol.beacon.keys`).
+For development chains and test networks, not where money is at stake: a single key signs, whereas drand needs
+a threshold of its members' keys, and the timing of the answers may reveal the key. The key is derived from an
+account's key (`protocol.beacon.keys`).
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def development_beacon(connection: Connection, port: int) -> Serving:
 
 
 def signing(connection: Connection, network: Network, account: LocalAccount) -> FastAPI:
-    """The app that signs for a network with the account's key. Raises NetworkError if the network has another
-    key.
+    """The app that signs a network's rounds with the account's key. Raises NetworkError if the network's
+    public key does not belong to that key.
     """
     secret = secret_of(bytes(account.key))
     own = public_key(secret)

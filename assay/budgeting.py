@@ -30,7 +30,9 @@ DIGITS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Sold:
-    """A task that a solver has been or will be paid for: the scalar operations of its training, and its price."""
+    """A task for which a solver has been paid or will be paid: the scalar operations of its training, and its
+    price.
+    """
 
     operations: int
     price: int

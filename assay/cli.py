@@ -102,8 +102,8 @@ def deploy(
 ) -> None:
     """Deploy the contracts and write the deployment file. On a development chain, give out test tokens.
 
-    The contracts' addresses are known before deployment (--dry-run). Existing contracts are not created
-    again.
+    With --dry-run, show the contracts' addresses without deploying anything. Existing contracts are not
+    created again.
     """
     _require_meaningful(
         check,
@@ -126,9 +126,9 @@ def deploy(
 
 
 def _require_meaningful(check: bool, arguments: dict[str, object], deployment: object) -> None:
-    """Raise SettingsError for options of `deploy` that would be ignored. With `--check`, these are the
-    options that say what to deploy. Without it, this is `--deployment`, because a deployment is always
-    written to its chain's file in the home folder.
+    """Raise SettingsError for options of `deploy` that would be ignored. `--check` ignores `--dry-run` and
+    the options that say what to deploy. Without `--check`, `--deployment` is ignored, because a deployment is
+    always written to its chain's file in the home folder.
     """
     from protocol.node.settings import SettingsError
 
@@ -211,7 +211,7 @@ def attempt(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Train the first steps on this machine, in exact arithmetic and in plain torch. No chain.
+    """Train the first steps on this machine, in exact arithmetic and in plain torch. Needs no chain.
 
     Runs the file's own Python source. Says how far the losses differ, how much time and memory a step takes,
     and what the task may cost.

@@ -62,7 +62,9 @@ class Context:
         return self._sources[setting] != "default"
 
     def client(self, account: bool = False) -> Client:
-        """A client of the contracts, with the account if the command sends transactions."""
+        """A client of the contracts. With `account`, it has the account of the settings, for commands that
+        send transactions.
+        """
         settings = self.settings
         name = settings.account if account else None
         return connect(

@@ -15,7 +15,9 @@ Ask = Callable[[Price], bool]
 
 
 def require_asked(yes: bool, output: Output) -> None:
-    """Raise NotConfirmed unless `yes` is set or a person can be asked, which takes a terminal and no `--json`."""
+    """Raise NotConfirmed unless `yes` is set or a person can be asked. A person can be asked only at a
+    terminal and without `--json`.
+    """
     if not yes and (output.as_json or not _is_terminal()):
         raise NotConfirmed(
             "posting",

@@ -181,7 +181,7 @@ class Derived:
 
     @property
     def trust(self) -> TrustPrice:
-        """The price of trust."""
+        """The cost of trust in the task's result, in parts."""
         return trust_price(self.setting, RULES, self.amounts)
 
     def lines(self) -> list[str]:
@@ -224,7 +224,7 @@ class Derived:
         return {**asdict(trust), "total": trust.total, "share_of_budget": share}
 
     def _unguarded(self) -> str:
-        """Risks that nothing prevents."""
+        """The risks that remain because the task has no looks or no jury, in words."""
         unseen = "seats that replay nothing are paid" if not self.amounts.look_chance else ""
         withheld = "data withheld from honest seats come before no jury" if not self.jurors else ""
         return ", ".join(filter(None, (unseen, withheld)))
@@ -250,7 +250,9 @@ class Derived:
 
 
 def _first_budget(place: Place, load: Load, sold: Sequence[Sold]) -> int:
-    """A first estimate of the budget: for a solver with default settings whose locks cost nothing."""
+    """A first estimate of the budget, from the tasks `sold` and for a solver with default settings whose
+    locks cost nothing.
+    """
     figures = place.usual_solver
     needed = load.operations / figures.rates.operations
     least = least_price(needed, figures.costs, stake=0, delay_penalty=0, bidding=0.0, audit=0.0)
@@ -258,7 +260,9 @@ def _first_budget(place: Place, load: Load, sold: Sequence[Sold]) -> int:
 
 
 def _derived(description: Plan, place: Place, load: Load, size: int, budget: int) -> Derived:
-    """All terms. The periods are for seats of `size` segments, or of as many segments as the file gives."""
+    """All terms for this budget. The periods are for seats of `size` segments, unless the file gives the
+    number of segments per seat.
+    """
     given, parameters = description.terms.fields(), place.parameters
     jurors = given.get("jurors", default_jurors(parameters))
     verifiers, size = given.get("verifiers", RULES.verifiers), given.get("segments_per_verifier", size)

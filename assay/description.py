@@ -47,10 +47,11 @@ class RunTable(_Table):
 
 
 class TaskTable(RunTable):
-    """What is trained. `source` is a Python file, relative to the task file's folder. `build` is the function
-    in it that takes the number of steps. `micro_batches` is the number of parts of a batch, which several
-    processes may share; if it is given, `build` takes it too. `start` is the folder of a result, relative to
-    the task file's folder; if it is given, `build` also takes `resume`, the state to continue from.
+    """What is trained. `source` is a Python file, relative to the task file's folder. `build` names a
+    function in this file that takes the number of steps. `micro_batches` is the number of parts of a batch,
+    which several processes may share; if it is given, the function takes it too. `start` is the folder of a
+    result, relative to the task file's folder; if it is given, the function also takes `resume`, the state to
+    continue from.
     """
 
     source: str
@@ -131,7 +132,7 @@ class Description(Plan):
 
     @property
     def source(self) -> Path:
-        """The Python file."""
+        """The path of the Python file that builds the task."""
         return self.folder / self.task.source
 
     @property

@@ -15,7 +15,7 @@ class SubmitterError(AssayError):
 
 
 class DescriptionError(SubmitterError):
-    """The file that describes a task cannot be read, or a field of it does not fit."""
+    """The file that describes a task cannot be read, or one of its fields is not valid."""
 
 
 class SourceError(SubmitterError):
@@ -41,7 +41,7 @@ class TooFewVerifiers(SubmitterError):
 
 
 class NotConfirmed(SubmitterError):
-    """Nobody confirmed that the task is to be posted. `price` is what it would have cost, if that was computed."""
+    """Nobody confirmed that the task should be posted. `price` is the task's price; None if it was not computed."""
 
     def __init__(
         self, what: object = "", *, expected: object, got: object, remedy: str, price: Price | None = None
@@ -55,8 +55,8 @@ class NobodyTakes(SubmitterError):
 
 
 class NotMade(SubmitterError):
-    """`assay init` or `assay split` was given an invalid name, a name that is taken, or a place where it cannot
-    write.
+    """The name given to `assay init` or `assay split` is invalid or taken, or the command cannot write to
+    that place.
     """
 
 
@@ -65,7 +65,7 @@ class NotCancelled(SubmitterError):
 
 
 class MetricsError(SubmitterError):
-    """Metrics that a server does not show, or that differ from the committed states."""
+    """Metrics that a server does not serve, or that differ from the committed states."""
 
 
 class PlanError(SubmitterError):
@@ -95,11 +95,11 @@ class ProofError(SubmitterError):
 
 
 class ProofMalformed(ProofError):
-    """Not a proof of a version that this release reads."""
+    """A file that cannot be read, or that is not a proof of a version that this release reads."""
 
 
 class ProofMismatch(ProofError):
-    """A field of a proof that contradicts the chain, or what follows from the chain. `field` names it."""
+    """A field of a proof, named `field`, that contradicts the chain or something that follows from the chain."""
 
     exit_code = ExitCode.FRAUD
 
@@ -114,7 +114,7 @@ class WeightsError(SubmitterError):
 
 
 class WeightsMalformed(WeightsError):
-    """Not a safetensors file."""
+    """A file that cannot be read, or that is not a safetensors file."""
 
 
 class WeightsMismatch(WeightsError):

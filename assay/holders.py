@@ -117,7 +117,7 @@ def committed(
     url: str, task: int, number: int, program: StepProgram, root: bytes, limits: Limits
 ) -> list[bytes] | str:
     """The bytes of a checkpoint's tensors from one server, or the reason why its answer was rejected. The
-    bytes have the root, but may not be canonical.
+    bytes match `root`, but may not be canonical.
     """
     try:
         data = _tensors(url, task, number, program, limits)
@@ -141,8 +141,8 @@ def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Lim
 
 
 def _source(url: str, below: str, nbytes: int, limits: Limits, tensors: int = 0) -> Source:
-    """The files below a server's address. The time limit for all files together allows for `nbytes` bytes,
-    and for the `tensors` tensors that the server reads.
+    """The files below the path `below` at a server's address. The time limit for all files together allows
+    for `nbytes` bytes, and for `tensors` tensors that the server has to read.
     """
     due = ANSWER_SECONDS + math.ceil(nbytes / LEAST_RATE + tensors * TENSOR_SECONDS)
     seconds = min(limits.seconds, due)

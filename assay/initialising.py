@@ -18,8 +18,8 @@ NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
 
 
 def write_example(folder: Path) -> tuple[Path, Path]:
-    """Write the example task of `assay.example`, a model file and a task file, to a new folder. The
-    folder's name is also the task's. If it raises NotMade, it has not made the folder.
+    """Write the example task of `assay.example`, a model file and a task file, to a new folder, and return
+    the paths of these files. The task gets the folder's name. Raises NotMade if the folder was not made.
     """
     folder = folder.absolute()
     name = folder.name

@@ -1,4 +1,4 @@
-"""Commands for several machines that train one model: `assay split` and `assay plan`. No chain.
+"""Commands for several machines that train one model: `assay split` and `assay plan`. They need no chain.
 
 Typer is the only third-party package imported at the top; each command imports what else it needs.
 """
@@ -39,7 +39,9 @@ def split(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Turn a task into a job of several lanes, for `solver lane`. Runs the file's own Python source. No chain."""
+    """Turn a task into a job of several lanes, for `solver lane`. Runs the file's own Python source. Needs no
+    chain.
+    """
     from assay import splitting
 
     context = context_of("split", home, as_json)
@@ -71,11 +73,11 @@ def plan(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the number of machines, steps per round and message density that end a task's training first, and
-    the cost.
+    """Find the number of machines, the steps per round and the message density with which a task's training
+    ends first, and what this costs.
 
-    Measures the file's step on this machine. Of a list of links or speeds, W machines use the first W. No
-    chain.
+    Measures the file's step on this machine. If links or speeds are given as a list, W machines use the first
+    W of its entries. Needs no chain.
     """
     from assay import planning
 

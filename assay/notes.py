@@ -81,7 +81,7 @@ class Posting:
         return None
 
     def end(self) -> None:
-        """Delete the note, because the task of these terms is known."""
+        """Delete the note, once the task with these terms is known."""
         self._file.unlink(missing_ok=True)
 
 

@@ -1,5 +1,5 @@
-"""Finds where a task would be posted: the deployment and its chain's prices, or assumed ones if no deployment
-is reachable.
+"""Finds where a task would be posted: the deployment and its chain's prices. If no deployment is reachable,
+recommended parameters and assumed prices are used.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`assay plan`: finds the number of machines, the steps per round and the message density with which a task's
 training ends first over given links. Computing times are measured on this machine; the rest is calculated
-(`protocol.lanes.schedule`). No chain.
+(`protocol.lanes.schedule`). Needs no chain.
 """
 
 from __future__ import annotations

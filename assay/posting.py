@@ -224,8 +224,8 @@ def _taken(output: Output, terms: Terms, derived: Derived, choices: Choices) -> 
 def _sent(
     context: Context, client: Client, posting: notes.Posting, terms: Terms, given: dict[str, int]
 ) -> tuple[Terms, int | None] | None:
-    """The terms that an interrupted command, or a command run elsewhere, has already sent, and their task if
-    it is known. None if nothing was sent.
+    """The terms that an interrupted command, or a command run elsewhere, has already sent, and the id of
+    their task, which is None if it is not known yet. Returns None if nothing was sent.
     """
     output = context.output
     for sent in filter(None, (posting.read(), terms)):
@@ -260,8 +260,8 @@ def _say(output: Output, prepared: Prepared, derived: Derived, terms: Terms) -> 
 
 
 def _require_budget(context: Context, client: Client, plan: Plan) -> None:
-    """Raise NotEnoughTokens, before the capture, if the account has fewer tokens than the budget alone,
-    unless an interrupted command may have locked the budget.
+    """Raise NotEnoughTokens if the account has fewer tokens than the budget alone. This is checked before the
+    capture. Nothing is raised if an interrupted command may have locked the budget.
     """
     budget = plan.terms.fields().get("budget", 0)
     try:
@@ -318,8 +318,8 @@ def _signature_of(settings: AssaySettings, client: Client) -> SignatureOf:
 
 
 def _require_announceable(settings: AssaySettings) -> None:
-    """Raise NotPublic if the bundle's address leads only to this machine, because terms cannot be changed
-    once posted. On a development chain, all parties share a machine.
+    """Raise NotPublic if only this machine can reach the bundle's address, because terms cannot be changed
+    once posted. On a development chain, all parties share a machine, so nothing is raised.
     """
     with closing(Connection(settings.rpc)) as connection:
         if connection.chain_id != DEVELOPMENT_CHAIN:

@@ -67,8 +67,8 @@ class _Model(BaseModel):
 
 
 class SeatFact(_Model):
-    """A seat or a look, by its number. `attestation` is the 32-byte word that the audit board stores for its
-    attestation; None if it has not attested.
+    """A seat or a look, by its number. `attestation` is the 32-byte word that the audit board stores for the
+    attestation of the seat or look; None without an attestation.
     """
 
     number: Count

@@ -13,7 +13,7 @@ from protocol.chain.views import TaskStatus
 from protocol.tasks.task import Terms, TermsError
 
 LAST: Final = 20
-"""Number of tasks to look at. So few tasks take only a few requests."""
+"""Number of tasks to look at: few enough to take only a few requests."""
 UNSOLD: Final = (TaskStatus.NONE, TaskStatus.BIDDING, TaskStatus.REFUNDED)
 
 

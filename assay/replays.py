@@ -16,8 +16,8 @@ from protocol.execution.replay import Executor, OnStep, first_step, run_steps
 from protocol.program.step import State, StepProgram
 
 StateAt = Callable[[int], State]
-"""Returns the committed state after a segment (0: the initial one, which is always available). Raises
-NotHeld.
+"""Returns the committed state after a segment. Segment 0 stands for the initial state, which is always
+available. Raises NotHeld.
 """
 
 
@@ -96,9 +96,9 @@ class Run:
 
 
 def first_false(own: Sequence[bytes], commitments: Iterable[tuple[int, bytes]]) -> range | None:
-    """The range of segments that contains the first false one; None if no segment is false. `own` are the
-    state roots r_0, r_1, … of a replay on this machine. `commitments` are the sizes and roots of the segment
-    trees that the solver committed.
+    """The range of segments that contains the first false one; None if no segment is false. `own` holds the
+    state roots r_0, r_1, … of a replay on this machine. `commitments` holds the size and root of each segment
+    tree that the solver committed.
     """
     right = 1
     for size, root in sorted(commitments):

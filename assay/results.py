@@ -27,7 +27,9 @@ WITH_RESULT = (TaskStatus.SUBMITTED, TaskStatus.SETTLED)
 
 @dataclass(frozen=True)
 class Result:
-    """The state after the last step, by tensor name. `final` is False while it may still be challenged."""
+    """A task's result: the state after the last step, by tensor name. `final` is False while the result may
+    still be challenged.
+    """
 
     task: int
     status: TaskStatus

@@ -35,8 +35,8 @@ class Shown:
 
 
 def show(context: Context, task: int | None, past: bool = False) -> None:
-    """Print the state of one task, or of all open tasks; with `past`, also of those that are over. If no
-    deployment is named, all known deployments of the chain are included.
+    """Print the state of one task, or of all open tasks; with `past`, also of tasks that are over. If no
+    setting names a deployment, all known deployments of the chain are included.
     """
     with context.client() as client:
         shown = _look(context, _places(context, client), task, past)

@@ -96,7 +96,8 @@ def evaluate(description: Description, state: Mapping[str, Tensor]) -> float | N
 def told(source: Path) -> Iterator[None]:
     """Turn errors of the submitter's code into a SourceError with their traceback.
 
-    An AssayError passes unchanged. So does any other error that `protocol` raises, because it is a defect.
+    An AssayError passes unchanged. Any other error that `protocol` raises also passes unchanged, because it
+    is a defect of `protocol`.
     """
     try:
         yield

@@ -1,5 +1,5 @@
-"""`assay split`: turns a task's step into a job of several lanes, a folder that `solver lane` trains. No
-chain.
+"""`assay split`: turns a task's step into a job of several lanes, a folder that `solver lane` trains. Needs
+no chain.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def split(
     development account for each lane, also write a members file with these accounts, for trying the job on
     one machine. Each lane trains `steps` steps, by default as many as the task has.
 
-    Raises SourceError, CaptureError, LanesError, JobError, and before the capture PlanError and NotMade.
+    Raises PlanError and NotMade before the capture, and SourceError, CaptureError, LanesError, JobError.
     """
     description = read(file)
     if steps is not None:

@@ -44,7 +44,9 @@ class Start:
 
 
 def read_start(folder: Path) -> Start:
-    """Read the final state from the folder of a result, or from its file. Raises StartError."""
+    """Read the final state of a task. `folder` is the folder of a result, or the state's file in it. Raises
+    StartError.
+    """
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file

@@ -121,7 +121,7 @@ def _brief(client: Client, view: TaskView, now: int) -> TaskStatusReport:
 
 
 def segments_to_replay(seat: Seat, audit: AuditView, terms: Terms) -> list[int]:
-    """The segments that a drawn seat replays, in the order of the draw. A look has one."""
+    """The segments that a drawn seat replays, in the order of the draw. A look replays one segment."""
     each = terms.segments_per_verifier
     if not is_look(seat.number):
         return list(segments_of(audit.seed, seat.number, terms.segments, each))
@@ -157,7 +157,9 @@ def _jury(client: Client, view: TaskView, terms: Terms, now: int) -> JuryStatus 
 
 
 def awaited(claim: ItemClaim, jury: JuryView, terms: Terms, now: int) -> tuple[JuryStep, int | None]:
-    """What an open jury waits for, and the seconds left for it. The times are those of IJuries.close."""
+    """What an open jury waits for, and the seconds left for it; None if it waits for the draw or the verdict.
+    The times are those of IJuries.close.
+    """
     if jury.pending:
         return JuryStep.DRAW, None
     steps = [(JuryStep.VOTES, jury.until)]

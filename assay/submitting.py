@@ -1,5 +1,5 @@
-"""Takes a captured task to a posted one: writes its bundle, checks that it is served, locks the escrow, and
-posts the task.
+"""Turns a captured task into a posted one: writes its bundle, checks that the bundle is served, locks the
+escrow, and posts the task.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from protocol.tasks.task import Terms
 from protocol.tasks.thinning import recommended_thinning
 
 SERVED_SECONDS = 10.0
-"""Seconds that the bundle server has to answer; it may still be starting."""
+"""Seconds within which the bundle server must answer; it may still be starting."""
 FIELDS: Final = frozenset(field.name for field in fields(Terms))
 
 
@@ -176,9 +176,9 @@ def _are_alike(one: Terms, other: Terms, fixed: Collection[str]) -> bool:
 
 
 def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) -> int:
-    """Lock the escrow, post the task and return its id. First shows the beacon's newest round to the chain if
-    needed: the market refuses tasks whose draws might never happen. At least `least` accounts must be
-    eligible for its seats.
+    """Lock the escrow, post the task and return its id. If needed, first show the beacon's newest round to
+    the chain: the market refuses tasks whose draws might never happen. At least `least` accounts must be
+    eligible for the task's seats.
 
     Raises TooFewVerifiers, NotEnoughTokens, NoRelay, ChainError.
     """

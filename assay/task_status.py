@@ -30,7 +30,9 @@ OVER: Final = {
 
 @dataclass(frozen=True)
 class GameStatus:
-    """One game. `path` holds the call instructions that it descended into; `phase` is "waiting" while no clock runs."""
+    """One game. `path` holds the call instructions that the game descended into; `phase` is "waiting" while
+    no clock runs.
+    """
 
     game: int
     challenger: str
@@ -44,8 +46,8 @@ class GameStatus:
 
 @dataclass(frozen=True)
 class SeatStatus:
-    """One seat or look. `account` is None if nobody was drawn; `seconds_left` is None once nothing is awaited
-    from it. If it was `caught`, its lock is lost.
+    """One seat or look. `account` is None if nobody was drawn. `seconds_left` is None once nothing more is
+    awaited from the seat or look. If `caught`, it has lost its lock.
     """
 
     seat: int
@@ -86,8 +88,8 @@ class JuryStep(StrEnum):
 @dataclass(frozen=True)
 class JuryStatus:
     """The claim of a seat or look that it cannot fetch an item, and the votes of `jurors` jurors on this
-    claim. The item is the state with number `state`; None stands for the constants. `seconds_left` is the
-    time for what is `awaited`; it is None for a draw and for the verdict.
+    claim. The item is the state with number `state`, or the constants if `state` is None. `seconds_left` is
+    the time left for what is `awaited`; it is None for a draw and for the verdict.
     """
 
     seat: int
@@ -116,11 +118,11 @@ class JuryStatus:
 
 @dataclass(frozen=True)
 class TaskStatusReport:
-    """One task. Times are seconds from now, None if they do not matter; amounts are token units. `most_bid`
-    is the highest possible next bid; None if bids are no longer taken. `awaited_round` is the beacon's round
-    for which a draw waits. Each `market` counts its own task ids. `name` is the submitter's name for the
-    task; None if the task's bundle is not in the home folder. For a task that is over, seats, looks and games
-    may be left out.
+    """One task. Times are seconds from now, or None if they do not matter; amounts are token units.
+    `most_bid` is the highest possible next bid; None if no more bids are taken. `awaited_round` is the
+    beacon's round for which a draw waits. Each `market` counts its own task ids. `name` is the submitter's
+    name for the task; None if the task's bundle is not in the home folder. For a task that is over, seats,
+    looks and games may be left out.
     """
 
     market: str
@@ -167,7 +169,7 @@ class TaskStatusReport:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more can happen to the task."""
+        """Whether the task has ended, so that its status no longer changes."""
         return TaskStatus[self.status.upper()].is_over
 
     def brief(self) -> str:

@@ -1,5 +1,5 @@
 """`assay try`: trains the first steps of a task on this machine, side by side in exact arithmetic and in
-plain float32 torch. No chain.
+plain float32 torch. Needs no chain.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from protocol.program.step import State
 
 SHOWN_APART = 0.01
-"""A note is printed if the losses differ by at least this fraction."""
+"""A note is printed if the losses differ by more than this fraction."""
 LAST_LINES = 20
 """Number of steps whose losses are printed; `--json` has them all."""
 TIMED = 5
@@ -43,8 +43,8 @@ MEBIBYTE = 1 << 20
 
 @dataclass
 class Side:
-    """Measurements of one of the two ways to train: the seconds of each step, and the peak of bytes in use
-    during a step; None if the system does not report the peak.
+    """Measurements of one of the two ways to train: the seconds of each step, and the peak of memory in use
+    during a step, in bytes. `peak` is None if the system does not report it.
     """
 
     seconds: list[float] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Side:
 
     @contextmanager
     def measured(self, timed: bool = True) -> Iterator[None]:
-        """Measure one step."""
+        """Measure the peak of memory during one step and, if `timed`, the step's seconds."""
         forget_peak()
         began = time.perf_counter()
         yield
@@ -77,7 +77,9 @@ class Side:
 
 @dataclass(frozen=True)
 class Step:
-    """The losses of one step, by the names of their metrics. `torch` is empty if torch is not compared."""
+    """The losses of one step, by the names of their metrics, in exact arithmetic and in torch. `torch` is
+    empty if torch is not compared.
+    """
 
     step: int
     losses: dict[str, float]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Report:
-    """Sentences on what was checked and what was not, and the findings of replays. `has_proof` says that a
+    """Sentences on what was checked and what was not, and the findings of replays. `has_proof` says whether a
     proof of the task's result was compared with the chain.
     """
 
@@ -42,9 +42,9 @@ class Report:
 
     @property
     def code(self) -> ExitCode:
-        """The exit code. It is FRAUD if something differs, or if the solver was convicted, because the result
-        is then false whatever was compared. It is HOPELESS if a proof was compared whose task no longer has a
-        result.
+        """The exit code. It is FRAUD if something differs. It is also FRAUD if the solver was convicted: the
+        result is then false, whatever was compared. It is HOPELESS if a proof was compared and its task no
+        longer has a result.
         """
         if not self.equal or self.status is TaskStatus.SLASHED:
             return ExitCode.FRAUD

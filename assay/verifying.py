@@ -53,7 +53,7 @@ class Choice:
         return self.count is not None or bool(self.named) or self.every
 
     def of(self, segments: int) -> list[int]:
-        """The chosen segments of 1 … `segments`, ascending. Raises SettingsError for one that does not
+        """The chosen segments of 1 … `segments`, ascending. Raises SettingsError if a named segment does not
         exist.
         """
         if self.named and max(self.named) > segments:
@@ -161,7 +161,8 @@ def _verify_proof(
 
 def _unknown(context: Context, connection: Connection, proof: Proof) -> list[str]:
     """Sentences on what is unknown about the contracts of a proof, because the proof's maker may have
-    deployed them for it. Raises ProofMismatch if the command names a deployment file with other contracts.
+    deployed these contracts just for the proof. Raises ProofMismatch if the command names a deployment file
+    with other contracts.
     """
     said, named = proof.deployment.addresses, context.settings.deployment
     if named is not None:

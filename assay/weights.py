@@ -35,8 +35,8 @@ class Opened(Protocol):
 
 @dataclass(frozen=True)
 class Weights:
-    """A file whose tensors all match the result: the number of its tensors, and the names of the tensors of
-    the result that it lacks.
+    """The outcome for a file whose tensors all match the result: the number of the file's tensors, and the
+    names of the result's tensors that the file lacks.
     """
 
     tensors: int

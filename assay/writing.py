@@ -27,7 +27,7 @@ def write(
     embed: bool = False,
 ) -> dict[str, Any]:
     """Write a result into a folder, print its metrics, and return the data for JSON. If the task's `file` is
-    given, the evaluation that it names is run; `embed` also puts the proof into the state's header. Raises
+    given, run the evaluation that it names. With `embed`, also put the proof into the state's header. Raises
     SourceError, ChainError, and ResultError if the result cannot be written.
     """
     proof = proof_files.proof_of(client, home, found)

@@ -71,7 +71,7 @@ def exact(folder: str) -> int:
 
 
 def plain(name: str) -> int:
-    """Bytes that the same model's steps in float32 torch need beyond the libraries."""
+    """Bytes that the steps of the model `name` need in eager float32 torch, not counting the libraries."""
     from benchmarks.gpt import plain_step
 
     return growth(lambda: plain_step(name))

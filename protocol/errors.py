@@ -200,8 +200,8 @@ class ExitCode(IntEnum):
 
 
 class AssayError(Exception):
-    """An error that the operator can act on or, for an InternalError, another part of the project. `expected`
-    and `got` are None if they are not given.
+    """An error on which the operator can act. An InternalError is one on which another part of the project
+    can act. `expected` and `got` are None if they are not given.
 
     The message is "what: expected E, got G; remedy" without the parts that are not given.
     """

@@ -22,7 +22,7 @@ PAGE = REPOSITORY / "docs" / "licences.md"
 EXCEPTIONS = {
     "certifi": "the Mozilla licence covers its own files, a list of certificates, which are used unchanged",
 }
-"""Packages under a copyleft licence, and why it does not affect this project."""
+"""Packages under a copyleft licence, and why that licence does not affect this project."""
 COPYLEFT = re.compile(
     r"\b[AL]?GPL|GNU |Affero|\bMPL|Mozilla|\bEUPL|\bEPL|Eclipse|\bCDDL|\bOSL|\bSSPL|\bBUSL|\bCC-BY-SA", re.I
 )

@@ -1,8 +1,9 @@
 """Builds a release into build/release: sdist, wheel, the lock of exact versions, contract artefacts and
 SHA256SUMS. `make release` runs it.
 
-Everything is built in a copy of the committed files, so that nothing else is included. All times are that of
-the last commit. Two builds of one commit with the same tools are therefore byte-identical, in any folder.
+Everything is built in a copy of the committed files, so that nothing else is included. All timestamps are the
+time of the last commit. Two builds of one commit with the same tools are therefore byte-identical, in any
+folder.
 """
 
 from __future__ import annotations

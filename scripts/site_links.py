@@ -1,5 +1,5 @@
-"""A hook of mkdocs that replaces links to files outside docs/ by their text, because the site contains only
-docs/.
+"""A hook of mkdocs that turns each link to a file outside docs/ into plain text, because the site contains
+only docs/.
 
 It warns if the target of such a link does not exist; mkdocs itself checks the links inside docs/. `mkdocs
 build --strict`, part of `make lint`, fails on a warning.
@@ -25,8 +25,8 @@ def on_page_markdown(markdown: str, page: Any, **_given: object) -> str:
 
 
 def without_outer_links(markdown: str, page: Path) -> str:
-    """A page in which each link to a file outside docs/ is replaced by its text. Warns if a link's target
-    does not exist.
+    """The page with the text of the link instead of each link to a file outside docs/. Warns if a link's
+    target does not exist.
     """
 
     def words(found: re.Match[str]) -> str:

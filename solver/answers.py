@@ -1,7 +1,7 @@
-"""The kinds of HTTP answers to requests for data: canonical bytes (whole or a range of chunks),
-concatenated roots, manifests.
+"""The kinds of HTTP answers to requests for data: canonical bytes (whole or a range of chunks), concatenated
+roots, manifests.
 
-The parameters' types validate requests, so malformed ones never reach a run store.
+The types of the parameters validate requests, so malformed requests never reach a run store.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PIECE = 1 << 20
 FILE_PIECE = 1 << 18
 """Size in bytes of the pieces in which a file is read and sent."""
 START_SECONDS = 60.0
-"""Seconds that an answer may take to be sent, in addition to what LEAST_RATE allows for its bytes."""
+"""Seconds allowed for sending an answer, in addition to the time that its bytes take at LEAST_RATE."""
 
 TaskId = Annotated[int, Path(ge=1, lt=1 << 63)]
 Number = Annotated[int, Path(ge=0, lt=1 << 32)]
@@ -49,7 +49,7 @@ def missing(what: str) -> HTTPException:
 
 
 async def share_of_client(request: Request) -> Hashable:
-    """The client's share of the server (`http_shares`), or None."""
+    """The client's share of the server (`http_shares`); None if the client has no share."""
     return getattr(request.state, "share", None)
 
 
@@ -64,8 +64,8 @@ class _InPieces(Response, ABC):
         super().__init__(headers={"content-length": str(size)}, media_type=media_type)
 
     async def __call__(self, _scope: Message, _receive: Receive, send: Send) -> None:
-        """Send the bytes, then release what holds them, even if the client disconnects (`SharedProtocol` then
-        cancels this call) or is too slow.
+        """Send the bytes, then call `_release`, even if the client is too slow or disconnects
+        (`SharedProtocol` then cancels this call).
         """
         start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         try:
@@ -85,12 +85,12 @@ class _InPieces(Response, ABC):
 
     @abstractmethod
     def _release(self) -> None:
-        """Release what holds the bytes."""
+        """Give back the budget that the bytes take, or close their file."""
 
 
 class BytesResponse(_InPieces):
-    """An answer in memory. If it is longer than one piece, it counts against a budget until it is sent; the
-    number of shorter answers is limited by the number of connections. Raises Busy.
+    """An answer in memory. An answer longer than one piece counts against a budget until it is sent; the
+    number of shorter answers is limited by the number of connections. Raises Busy if the budget has no room.
     """
 
     def __init__(
@@ -117,9 +117,9 @@ class BytesResponse(_InPieces):
 
 
 class FileOnDisk(_InPieces):
-    """An answer that is read from an open file while it is sent. The file is closed at the end. It needs no
-    budget: each connection has about two pieces in memory, which makes 0.5 GiB with
-    `http_shares.MAX_CONNECTIONS`.
+    """An answer that is read from an open file while it is sent. The file is closed at the end. The answer
+    needs no budget: each connection has about two pieces in memory, which is 0.5 GiB for
+    `http_shares.MAX_CONNECTIONS` connections.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -135,8 +135,8 @@ class FileOnDisk(_InPieces):
 
 
 def binary(data: BytesLike, budget: Budget, share: Hashable = None, chunks: str = "") -> Response:
-    """Canonical bytes as an answer. If `chunks` is a range `lo:hi`, the answer has only chunks lo … hi - 1.
-    Answers 416 as `chunk_range` does. Raises Busy.
+    """Canonical bytes as an answer: all of them or, if `chunks` is a range `lo:hi`, only chunks lo … hi - 1.
+    Raises HTTPException (416) as `chunk_range` does, and Busy.
     """
     if chunks:
         lo, hi = chunk_range(chunks, len(data))
@@ -145,7 +145,9 @@ def binary(data: BytesLike, budget: Budget, share: Hashable = None, chunks: str 
 
 
 def chunk_range(chunks: str, nbytes: int) -> tuple[int, int]:
-    """Parse the range `lo:hi` of a tensor's chunks. Answers 416 if the range is empty or goes beyond the end."""
+    """Parse the range `lo:hi` of a tensor's chunks. Raises HTTPException (416) if the range is empty or goes
+    beyond the end.
+    """
     lo, hi = map(int, chunks.split(":"))
     count = -(-nbytes // CHUNK)
     if not lo < hi <= count:
@@ -160,7 +162,7 @@ def hashes(roots: Sequence[bytes], budget: Budget, share: Hashable = None) -> Re
 
 def encoded_manifest(run_store: RunStore, number: int) -> bytes:
     """The tensors of a checkpoint with their roots, as JSON. Each tensor takes about 130 bytes plus its name
-    of at most 200 characters, so 65,535 tensors take 21 MB. Call it in a thread.
+    of at most 200 characters, so 65,535 tensors take up to about 21 MB. Call this function in a thread.
     """
     manifest = {
         "version": 1,
@@ -187,5 +189,7 @@ def json_bytes(data: bytes, budget: Budget, share: Hashable = None) -> Response:
 
 
 def call_path(text: str) -> tuple[int, ...]:
-    """Parse a path of call instructions, from the top frame down."""
+    """Parse the numbers of call instructions, from the top frame down, separated by commas. An empty text
+    gives an empty path.
+    """
     return tuple(map(int, text.split(","))) if text else ()

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from protocol.tasks.bundles import Bundle
 
 FEW_BITS = 4.0
-"""Warn about rows whose typical values keep fewer bits than this. With 4 bits, they are up to 3 % off (half
-of 2^-4).
+"""A warning is given for rows whose typical values keep fewer bits than this. Values with 4 bits are up to 3
+% off (half of 2^-4).
 """
 HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus", "NotEnoughFree"})
 """Errors of a reverted commitment that only mean that the chain, or this account's balance, has changed. The
@@ -86,15 +86,17 @@ class Assignment:
         self._warned = False
         self._stalled = False
         self.failed_after = 0.0
-        """Seconds from the training's last step to its failure, if the last tick raised that failure."""
+        """If the last tick raised the training's failure, the seconds from the training's last step, or from
+        its start, to that failure; otherwise 0.
+        """
         self._committer = Committer(context, self.run_store)
 
     def tick(self, view: TaskView) -> None:
         """Start what is due now. The training runs on its own thread.
 
         If the market refuses the run because of what was committed, `refused` has the error, and nothing more
-        is sent for the task. Raises the error that ended the training; the next tick restarts it from the
-        last checkpoint.
+        is sent for the task. Raises the error that ended the training; the next tick restarts the training
+        from the last checkpoint.
         """
         self.failed_after = 0.0
         if self.refused is not None:
@@ -136,14 +138,14 @@ class Assignment:
 
     def close(self, wait: bool = True) -> None:
         """End the training after its present step, and the commitments' worker once its transaction is sent.
-        Checkpoints of finished segments are kept. With `wait`, wait for both.
+        Checkpoints of finished segments are kept. With `wait`, return only when both have ended.
         """
         self._end_training(wait)
         self._committer.close(wait)
 
     def give_back(self) -> Future[None]:
-        """End like `close`, and stop serving the task, because it is not this solver's any more. The future is
-        done once nothing is computed, written or sent for it.
+        """End like `close`, and stop serving the task, because it no longer belongs to this solver. The
+        returned future is done once nothing more is computed, written or sent for the task.
         """
         trainer = self._trainer
         self._end_training()
@@ -182,9 +184,9 @@ class Assignment:
                 self._context.log.info("commitment refused", task=self.task, error=error.name)
 
     def _complete(self, view: TaskView) -> None:
-        """After the submission, train the segments whose checkpoints are lost once more, because these
-        checkpoints must be served and defended. Once all checkpoints are kept, release what only training
-        needs.
+        """If checkpoints are lost after the submission, train their segments again, because the checkpoints
+        must be served and defended. Once all checkpoints are kept, release what only the training needs.
+        Raises the error that ended this training.
         """
         if self.run_store.size > self.terms.segments:
             self._end_training()
@@ -200,9 +202,9 @@ class Assignment:
             raise failure
 
     def _release(self) -> None:
-        """Release the initial state and the executor, together with a GPU's copy of the dataset and its
-        recorded step. During the audit, which takes days, they are needed only for games and questions, and
-        each replay then makes its own.
+        """Release the initial state and the executor, which holds a GPU's copy of the dataset and the
+        recorded step. During the audit, which takes days, only games and questions need them, and each replay
+        then makes its own.
         """
         self._bundle = self._executor = None
 
@@ -250,7 +252,7 @@ class Assignment:
         self._warned = late
 
     def _offer(self) -> None:
-        """Commit the kept checkpoints whenever another `segments_between` segments are complete. The kept
+        """Commit the kept checkpoints each time `segments_between` more segments are complete. The kept
         checkpoints may lag behind the training.
         """
         every = self._context.settings.segments_between(self.terms)
@@ -279,7 +281,9 @@ class Assignment:
         self._progress.step(self.task, number, state)
 
     def _log_scales(self, state: State) -> None:
-        """Log the row in which one value comes closest to dominating the others. This costs as much as one step."""
+        """Log the row of a contraction in which one value comes closest to dominating the others. This costs
+        as much as one step.
+        """
         found = scales(self._work.program, state, self._work.fixed, self._work.kernels, self._hints)
         if not found:
             return

@@ -42,7 +42,7 @@ class Assignments:
 
     def get(self, task: int) -> Assignment | None:
         """The assignment of a task; None until it is loaded. Loading begins once any earlier assignment of
-        the same task has ended. Raises the error of loading.
+        the same task has ended. Raises the error with which loading failed.
         """
         if task in self._ending:
             if not self._ending[task].done():
@@ -81,8 +81,8 @@ class Assignments:
             self._ending[task] = in_thread(partial(_end_loaded, loading))
 
     def failed_for(self, task: int) -> float:
-        """Seconds that work in the background took before it failed: since the task's loading began, or since
-        its training's last step.
+        """Seconds that a task's failed work in the background took: since its loading began or, once it is
+        loaded, from its training's last step to the failure.
         """
         if task in self._loading and self._loading[task][0].done():
             return time.monotonic() - self._loading.pop(task)[1]

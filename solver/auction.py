@@ -35,10 +35,12 @@ from solver.fetching import Fetching
 from solver.trainings import by_device
 
 PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.MAPS, Rule.DISK, Rule.GAMES, Rule.STAKE})
-"""Reasons for not bidding that may disappear when this solver's other tasks end, or their bundles are read."""
+"""Reasons for not bidding that may disappear when this solver's other tasks end, or when the bundles of these
+tasks are read.
+"""
 LATEST = 2.0
-"""A bid on a task whose post is not final waits while the time left for bidding is more than this many times
-the seconds that one look and one transaction's inclusion take.
+"""While a task's post is not final, a bid on it waits until the time left for bidding is at most this many
+times the seconds that one look and one transaction's inclusion take together.
 """
 
 
@@ -111,7 +113,8 @@ class Auction:
 
     def _new(self, posted: range) -> list[int]:
         """The posted tasks that the database does not know, that take bids, and that the settings allow.
-        Tasks on which this solver already has a bid are taken up instead.
+        Tasks that the database does not know, but that this solver has won, or in which the best bid is its
+        own, are taken up instead.
         """
         only, database = self._context.settings.tasks, self._context.database
         unknown = [task for task in posted if database.task(task) is None]
@@ -124,9 +127,9 @@ class Auction:
         return new
 
     def _is_own(self, task: int) -> bool:
-        """Whether a task that the database does not know has this solver's bid on the chain. The database may
-        be an older copy, or have lost its last writes. The task is then taken up in its present state. Raises
-        ChainError.
+        """Whether this solver's bid is on the chain for a task that the database does not know. The database
+        may be an older copy, or have lost its last writes. If the bid is there, the task is taken up in its
+        present state. Raises ChainError.
         """
         view = self._context.client.market.task(task)
         if view.bidder != self._context.client.address or view.status.is_over:
@@ -141,7 +144,7 @@ class Auction:
 
     def _waits(self, task: int) -> bool:
         """Whether a task that did not fit beside the taken tasks must keep waiting: bidding on it is still
-        open, the taken tasks are the same, and no more of the other tasks' bundles have been read.
+        open, the taken tasks are the same, and no further bundle of the other tasks has been read.
         """
         if task not in self._waiting:
             return False
@@ -149,9 +152,9 @@ class Auction:
         return then == self._occupied(task) and any(then) and self._context.client.now() <= until
 
     def _occupied(self, task: int) -> tuple[list[int], int]:
-        """The taken tasks, and the number of other tasks, under all contracts, whose bundles have not been
-        read since the process began. For such tasks, games count for as much as the terms allow, and no
-        memory is left beside them.
+        """The taken tasks, and the number of tasks other than `task`, under all contracts, whose bundles this
+        process has not read. Until a task's bundle is read, its games count for as much as its terms allow,
+        and it leaves no memory for another task.
         """
         traces, held = self._context.traces, self._context.held
         unknown = sum(
@@ -243,8 +246,8 @@ class Auction:
 
     def _offer(self, terms: Terms, view: TaskView, rates: Rates | None = None) -> tuple[Offer, str]:
         """The bid to make now, and the device for the training. `rates` are by default those of this machine.
-        Raises _NotWorth, _NotNow if only the tasks already taken prevent a bid, and _NotYet if the bundles
-        being fetched may be what prevents it.
+        Raises _NotNow if the reason against a bid may disappear when the tasks already taken end or bundles
+        are read, _NotYet if it may disappear when the running fetches end, and otherwise _NotWorth.
         """
         if self._ends:
             raise _NotWorth("new work is taken under later contracts")
@@ -293,9 +296,9 @@ class Auction:
             raise _NotWorth(refusal)
 
     def owed(self, task: int | None = None) -> int:
-        """Token units that this solver must keep free for tasks other than `task`: the stakes of all that it
-        may still submit. If this solver's bid has locked a task's delay penalty, the penalty is deducted,
-        because the submission releases it.
+        """Token units that must stay free for the stakes of all tasks, except `task`, that this solver may
+        still submit. If this solver's bid has locked a task's delay penalty, the penalty is deducted, because
+        the submission releases it.
         """
         client, owed = self._context.client, 0
         for other in (*self._staged(Stage.TRAINING), *self._standing()):
@@ -354,7 +357,7 @@ class Auction:
     def _watch(self, task: int, view: TaskView | None) -> None:
         """Watch a task whose bid was beaten, or whose post a re-organisation removed (`view` is None). Take
         it up again if this solver's bid is the best again, or if the task was assigned to this solver. Give
-        up after `reorg_depth` blocks, when no re-organisation can bring that about any more.
+        up after `reorg_depth` blocks, because no re-organisation can then bring the task back.
         """
         context = self._context
         if view is None or view.bidder != context.client.address or view.status.is_over:
@@ -399,7 +402,9 @@ class _NotWorth(InternalError):
 
 
 class _NotYet(_NotWorth):
-    """The task may have enough disk once the bundles that are being fetched are here or deleted."""
+    """There is too little disk for the task, but perhaps enough once the bundles that are being fetched have
+    arrived or are deleted.
+    """
 
 
 class _NotNow(_NotWorth):

@@ -21,9 +21,9 @@ from solver.settings import SolverSettings
 
 
 def bench(home: Home, flags: Mapping[str, object], as_json: bool) -> None:
-    """Measure all training devices, and save each one's measurement at once. Raises SettingsError,
-    MeasuringError, MeasuredError, DeviceError, SelfCheckError; the devices not yet measured then keep
-    their previous measurements.
+    """Measure all training devices, and save each measurement before the next device is measured. Raises
+    SettingsError, MeasuringError, MeasuredError, DeviceError, SelfCheckError; the devices not yet measured
+    then keep their previous measurements.
     """
     settings = load(SolverSettings, "solver", home.config, flags)
     self_check()

@@ -23,13 +23,13 @@ from solver.database import Booked, Database
 from solver.ledger import Flow, Kind, Spent, open_locks
 
 LOCKS: Final = 64
-"""Locks per query for events, because nodes limit a query's size."""
+"""Maximum number of locks in one query for events, because nodes limit a query's size."""
 
 
 class Bookkeeper:
     """Books the tokens and coin of one deployment. The newest deployment's bookkeeper books all transactions
-    sent, token approvals included, except those to the contracts in `others`. For an earlier deployment's
-    bookkeeper `others` is None, and it books only transactions to its own contracts.
+    sent, token approvals included, except those to the contracts in `others`. An earlier deployment's
+    bookkeeper, which has None as `others`, books only transactions to its own contracts.
     """
 
     def __init__(self, client: Client, database: Database, others: Iterable[str] | None = ()) -> None:
@@ -60,8 +60,8 @@ class Bookkeeper:
         return [] if sender is None else sender.journal.signed(nonce)
 
     def _begin(self, entries: Sequence[Entry]) -> int:
-        """The first block to read: that of the account's first transaction if the journal has it, otherwise
-        the deployment's.
+        """The first block to read: that of the deployment or, if the journal has all of the account's
+        transactions and the first of them was mined later, that transaction's block.
         """
         deployed = self._client.deployment.block
         mined = [entry.block for entry in entries if entry.block is not None]

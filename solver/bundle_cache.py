@@ -49,7 +49,9 @@ def task_bundle(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS
 
 
 def is_here(context: Context, terms: Terms) -> bool:
-    """Whether the task's bundle is in one of this solver's folders. Its manifest is written last."""
+    """Whether the task's complete bundle is in one of this solver's folders. The manifest is written last, so
+    a bundle with a manifest is complete.
+    """
     return any((folder / MANIFEST).is_file() for folder in _folders(context, terms))
 
 
@@ -108,20 +110,20 @@ class Candidates:
                 remove(self._folder / bundle)
 
     def sweep(self) -> None:
-        """Delete bundles that an earlier process left and no task wants."""
+        """Delete bundles that an earlier process left and that no task wants."""
         with self._lock:
             prune(self._folder, self._wanted.values())
 
 
 def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:
-    """The folder where a bundle is kept, and the one where it lies as a candidate."""
+    """The folder where a bundle is kept once its task is won, and the folder where it is kept as a candidate."""
     name = terms.bundle_hash.hex()
     return context.bundles / name, context.candidates / name
 
 
 def _others_lie_here(context: Context, terms: Terms) -> bool:
-    """Whether other tasks' candidates lie here that no standing bid and no won task needs. Such candidates
-    are deleted, or bid on, before long.
+    """Whether the folder of candidates has bundles, other than that of these terms, that no standing bid and
+    no won task needs. Such a bundle is soon deleted, or its task is bid on.
     """
     tasks = context.database.live(Stage.BID, Stage.TRAINING, Stage.SUBMITTED)
     needed = {terms.bundle_hash.hex(), *(context.terms(task).bundle_hash.hex() for task in tasks)}
@@ -139,8 +141,8 @@ def _no_room_yet(room: int) -> NoRoomYet:
 
 def _take_over(candidate: Path, kept: Path) -> None:
     """Move a candidate to the kept bundles in one rename, so that a reader finds all files in one of the two
-    places. If files of the bundle are already there, because another party is fetching it, move file by file,
-    with the manifest last, so that a bundle with a manifest is complete.
+    folders. If the folder `kept` already has files, because another party is fetching the bundle, move the
+    files one by one, with the manifest last, so that a bundle with a manifest is complete.
     """
     with suppress(OSError):  # if there are files already
         kept.parent.mkdir(parents=True, exist_ok=True)

@@ -27,9 +27,9 @@ KEPT_RESULTS = 16
 
 
 READERS = 32
-"""How many clients of one share of the server may wait for a checkpoint's tensor. An address has fewer
-connections than this; the limit is for clients without a share. Each client costs a read and a hash, which
-take seconds for the largest tensors.
+"""How many clients of one share of the server may wait for a checkpoint's tensor. The limit matters only for
+clients without a share, because an address has fewer connections than this. Each client costs a read and a
+hash, which take seconds for the largest tensors.
 """
 
 
@@ -89,7 +89,7 @@ class Catalog:
 
     def replay(self, run_store: RunStore) -> Replay:
         """The replay that answers questions about a served task. Only one thread at a time may use a replay,
-        of whichever task.
+        even if the replays are of different tasks.
 
         Only the last replay is kept, because each may hold two frames, and a frame holds all values of a
         step.

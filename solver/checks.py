@@ -19,13 +19,14 @@ LEAST_DISK: Final = GIB
 """With less disk than this, only a few tasks' checkpoints fit, and the journal may stop."""
 GOOD_DISK: Final = 20 * GIB
 CLOCK_SECONDS: Final = 30.0
-"""Tolerated difference, beyond the time of a few blocks, between this machine's clock and the newest block's
-time. If the difference is greater, certificates or relays are refused, and people misread deadlines.
+"""Tolerated difference in seconds between this machine's clock and the newest block's time. A clock that is
+ahead may differ by the time of a few more blocks. With a greater difference, certificates or relays are
+refused, and people misread deadlines.
 """
 BLOCKS: Final = 5
 LATE_SECONDS: Final = 600.0
 GAMES: Final = 16
-"""Number of false games at once for which the coin should last: as many as may be played at once
+"""The coin should last for this many false games at once, which is the most that may be played at once
 (`task.GAMES_AT_ONCE`).
 """
 COIN: Final = 10**18
@@ -56,7 +57,7 @@ class Line:
 
 
 def exit_code(lines: Sequence[Line]) -> ExitCode:
-    """0 without a problem, 1 if all problems may disappear with time, otherwise the gravest code."""
+    """0 if there is no problem, 1 if all problems may disappear with time, otherwise the gravest code."""
     codes = [line.code for line in lines if line.level is Level.PROBLEM]
     return max(codes, default=ExitCode.FINE)
 
@@ -74,7 +75,7 @@ def memory(total: int, free: int, what: str = "") -> Line:
 
 
 def disk(free: int, spared: int) -> Line:
-    """Judge the free bytes below the home folder; `spared` of them are for tasks."""
+    """Judge the free bytes below the home folder, of which `spared` may be used for tasks' checkpoints."""
     found = f"{free / GIB:.1f} GiB free, {spared / GIB:.1f} for a task's checkpoints"
     if free < LEAST_DISK:
         return Line("disk", Level.PROBLEM, found, "make room below --home", ExitCode.RETRY)
@@ -102,8 +103,8 @@ def clock(here: float, block: float, block_time: float, moved: bool) -> Line:
 
 
 def stake(free: int, held: int, locked: int, due: int, account: str) -> Line:
-    """Judge the token units free in the vault, held by the account and locked in tasks against those that the
-    settings require (`due`).
+    """Compare this account's token units with the stake that the settings require (`due`). The units free in
+    the vault, held by the account and locked in tasks are added up.
     """
     have = free + held + locked
     parts = f"{free / TOKEN:g} free, {locked / TOKEN:g} locked in tasks, {held / TOKEN:g} on the account"
@@ -119,8 +120,8 @@ def stake(free: int, held: int, locked: int, due: int, account: str) -> Line:
 
 
 def defence(wei: int, task: int, game: int, account: str) -> Line:
-    """Judge the account's wei against what a task's transactions and a false game cost at today's gas
-    price.
+    """Compare the account's wei with what a task's transactions (`task`) and false games (`game` each) cost
+    at today's gas price.
     """
     most = task + GAMES * game
     found = f"{wei / COIN:.6g} coin; a task takes {task / COIN:.3g}, {GAMES} false games {GAMES * game / COIN:.3g}"
@@ -155,8 +156,8 @@ class Prospect:
 
 
 def profit(prospects: Sequence[Prospect], cost_an_hour: float) -> Line:
-    """What the tasks that take bids now would pay. `cost_an_hour` is the cost of the machine in token
-    units.
+    """Judge what the tasks that take bids now would pay. `cost_an_hour` is the machine's cost per hour in
+    token units.
     """
     own = f"an hour of this machine costs {cost_an_hour / TOKEN:.4g} tokens"
     paying = sorted((one for one in prospects if not one.refusal), key=lambda one: -one.an_hour)

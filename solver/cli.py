@@ -73,8 +73,8 @@ def run(
     log_json: LogJsonOption = False,
     verbose: VerboseOption = False,
 ) -> ExitCode:
-    """Find a task, bid, train it, serve and defend it, collect, and start over. Ctrl-C once to stop, twice to
-    stop at once.
+    """Find a task, bid, train it, serve and defend it, collect, and start over. Press Ctrl-C once to stop
+    when no deadline is near, twice to stop at once.
     """
     from protocol.node.process import importing, keep_memory
 
@@ -156,9 +156,9 @@ def lane(
     """Train one lane of a job, without chain or pay: absorb the other lanes' messages, train, and serve its
     own messages.
 
-    Continues where it was stopped. It serves until Ctrl-C, even after the last round, and even after it has
-    found that another lane has other parameters or signed two states: the other lanes need its announcements
-    to find this too.
+    Continues where it was stopped. Serves until Ctrl-C, even after the last round. Also goes on serving if
+    another lane has announced different parameters or has signed two states of one round, because the other
+    lanes need this lane's announcements to find this too.
     """
     from protocol.node.process import importing, keep_memory
 
@@ -183,9 +183,9 @@ def withdraw(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take all free tokens out of the vault, including those kept for the stake of a task in training: `solver run`
-    brings them in again. Also takes out the coin that answers in games have earned. Not while `solver run` is
-    running.
+    """Take all free tokens out of the vault, including those kept for the stake of a task in training;
+    `solver run` brings them in again. Also take out the coin that answers in games have earned. Do not use
+    while `solver run` runs.
     """
     from protocol.node.output import Output
     from protocol.node.party.connection import connect_by

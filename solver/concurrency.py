@@ -67,7 +67,9 @@ class OneAtATime:
 
     @asynccontextmanager
     async def turn(self, share: Hashable = None) -> AsyncIterator[None]:
-        """Wait for the turn of a client of `share` and hold it. Raises Busy."""
+        """A context that begins with the turn of a client of `share`, and holds the turn until it ends.
+        Raises Busy.
+        """
         if self._held:
             await self._wait(share)
         self._held, self._share = True, share
@@ -161,7 +163,7 @@ class Budget:
         self._of: Counter[Hashable] = Counter()
 
     def take(self, count: int, share: Hashable = None) -> None:
-        """Count an answer. Raises Busy if it does not fit beside the others."""
+        """Count an answer of `count` bytes. Raises Busy if it does not fit beside the others."""
         own = 0 if share is None else self._of[share]
         for taken, most in ((own, self._most // SHARES), (self._taken, self._most)):
             if taken and taken + count > most:
@@ -170,7 +172,7 @@ class Budget:
         self._of[share] += count
 
     def give_back(self, count: int, share: Hashable = None) -> None:
-        """Stop counting an answer, because it is sent or its client has disconnected."""
+        """Stop counting an answer of `count` bytes, because it is sent or its client has disconnected."""
         self._taken -= count
         self._of[share] -= count
         if not self._of[share]:

@@ -45,9 +45,9 @@ DISK_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Context:
-    """The objects that all modules of one solver use. `folders` keep the data of won tasks, `candidates` the
-    bundles of tasks that may be won. Everything that computes steps waits for one of the `turns`, on the
-    task's device (`places`). `relays` provide the beacon signatures that draws need.
+    """The objects that all modules of one solver use. `folders` has the data of won tasks, and `candidates`
+    is the folder of the bundles of tasks that may be won. All computing of steps waits for its turn (`turns`)
+    on the task's device (`places`). `relays` provide the beacon signatures that draws need.
     """
 
     client: Client
@@ -68,7 +68,7 @@ class Context:
     fetches: Fetches = field(default_factory=Fetches)
     """The running fetches of candidates."""
     traces: dict[bytes, owed.Traces] = field(default_factory=dict)
-    """What a game takes in addition to replays, by program id, for each program whose bundle has been read."""
+    """What one game takes in addition to replays, by program id, for each program whose bundle has been read."""
     held: dict[bytes, Held] = field(default_factory=dict)
     """What each bundle that has been read takes in memory, by the bundle's hash."""
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
@@ -95,9 +95,9 @@ class Context:
         return terms
 
     def engaged(self, *stages: Stage) -> dict[int, Terms]:
-        """The terms of this solver's tasks in these stages; by default, of all tasks that it must train or
-        defend, or may have to. Any bid may win, even a beaten one. Tasks whose posts a re-organisation has
-        removed are left out. Raises ChainError.
+        """The terms of this solver's tasks in these stages; by default, of all tasks that it must, or may
+        have to, train or defend. These include all tasks that it has bid on, because even a beaten bid may
+        win. Tasks whose posts a re-organisation has removed are left out. Raises ChainError.
         """
         found = {}
         for task in self.database.live(*(stages or LIVE)):
@@ -110,7 +110,9 @@ class Context:
 
     @property
     def clocks(self) -> Clocks:
-        """The seconds that a move takes in addition to computing."""
+        """The seconds that a move takes in addition to computing: for its inclusion, and between two looks at
+        the chain.
+        """
         return Clocks(self.client.inclusion, self.settings.pace)
 
     @property
@@ -124,9 +126,9 @@ class Context:
         return self.machine.hopes(self.speeds.measured())
 
     def expect(self, work: Work, bundle_hash: bytes, held: Held) -> None:
-        """Note what a bundle takes in memory. Estimate what its program takes in memory, what its games take
-        and, until its steps are measured, its speed. The speed is not estimated if this machine was not
-        measured by kind of operation.
+        """Note what a bundle takes in memory. Estimate what its program takes in memory, what a game of the
+        program takes and, until the program's steps are measured, their speed. The speed is not estimated if
+        this machine was not measured by kind of operation.
         """
         from protocol.program.cost import cost
 
@@ -152,7 +154,7 @@ class Context:
         return seconds_beside(self.clocks, longest_step(games, self.rates))
 
     def limits(self, seconds: float) -> Limits:
-        """Limits on what is accepted from submitters. They may take at most `seconds` to send it."""
+        """Limits on what is accepted from submitters. A submitter may take at most `seconds` to send its data."""
         local = self.client.connection.chain_id == DEVELOPMENT_CHAIN
         return Limits(allowed=self.settings.bundles, this_machine=local, seconds=seconds)
 
@@ -162,9 +164,9 @@ class Context:
         return self.folders.bundles
 
     def free_disk(self, but: int | None = None) -> int:
-        """Bytes of disk that one more task may take: a share of the free disk, at most what is left of the
-        settings' limit, less the checkpoints that tasks other than `but` may still write. Running fetches are
-        not deducted. Raises ChainError.
+        """Bytes of disk that one more task may take: `DISK_SHARE` of the free disk, but at most what is left
+        of the settings' limit, less the checkpoints that tasks other than `but` may still write. Running
+        fetches are not deducted. Raises ChainError.
         """
         free = int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
         limit = self.settings.disk_limit
@@ -172,7 +174,7 @@ class Context:
         return max(0, free - self.unwritten(but))
 
     def unwritten(self, but: int | None = None) -> int:
-        """Bytes of the checkpoints that are not written yet, of all tasks other than `but` that this solver
+        """Bytes of the checkpoints that are still to be written for the tasks, except `but`, that this solver
         trains or has the best bid on. Raises ChainError.
         """
         due = 0
@@ -182,8 +184,9 @@ class Context:
         return due
 
     def begin(self, task: int, what: str, call: Callable[[], Receipt | None], **about: object) -> None:
-        """Send a transaction of a task in the background (`sends`). It is not a failure if the contract
-        refuses it or if nothing is sent: another party may have made it unnecessary.
+        """Send a transaction of a task in the background (`sends`). A refusal by the contract is not a
+        failure, and `call` may return None without sending: another party may have made the transaction
+        unnecessary.
         """
         self.sends.begin(task, what, partial(self._send, what, call, task=task, **about))
 

@@ -1,9 +1,9 @@
-"""The control socket of a running node. Each connection carries one question and one answer, both a line of
+"""The control socket of a running node. Each connection carries one question and one answer, each a line of
 JSON.
 
 It is a Unix socket in the home folder that only its owner can open (mode 0600); the client must be the same
-user or root. The node holds a lock file while it runs. The lock lets it replace a socket that a killed node
-left, and keeps a second node of the home folder from starting.
+user or root. The node holds a lock file while it runs. The lock lets the node replace a socket that a killed
+node left, and keeps a second node of the home folder from starting.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Control:
-    """A context manager that serves the control socket. `answer` is called on its threads. Raises
-    AnotherNode, ControlError, HomeError.
+    """A context manager that serves the control socket. Its threads call `answer`. Raises AnotherNode,
+    ControlError, HomeError.
     """
 
     def __init__(self, home: Home, answer: Answer) -> None:

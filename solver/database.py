@@ -1,10 +1,10 @@
 """What a solver must remember across a crash (SQLite, WAL): how far it has come with each task, the
 checkpoints of won tasks, and its ledger.
 
-A task's status is on the chain, and the journal of `protocol.chain` knows what was sent; this stores the
-rest. Every write is one transaction that is on disk when the method returns. So after a kill at any point,
-the database has either the old row or the new one. Checkpoint bytes are stored elsewhere as blobs, before
-their row.
+A task's status is on the chain, and the journal of `protocol.chain` knows what was sent; this database stores
+the rest. Every write is one transaction that is on disk when the method returns. So after a kill at any
+point, the database has either the old row or the new one. The bytes of a checkpoint are stored elsewhere as
+blobs, before the checkpoint's row is written.
 """
 
 from __future__ import annotations

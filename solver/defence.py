@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from protocol.chain.game_view import GameReader
 
 STATES_SHARE = 8
-"""A second answer for the same task may begin only if the states of all begun answers, its own included,
-take at most 1/8 of the machine's memory.
+"""A second answer for a task may begin only if the states of all begun answers, including the new one, take
+at most 1/`STATES_SHARE` of the machine's memory.
 """
 ASKING = (Phase.STEP, Phase.FRAME, Phase.SPLIT)
 """Phases in which it may be the solver's turn without an open demand."""
@@ -78,8 +78,8 @@ class Defence:
         """The size of a state in bytes, by task."""
         self._looked = self._look_took = 0.0
         self._reserved: ExitStack | None = None
-        """Held between two rounds of answers, so that no training step begins in between. The defence thus
-        waits for at most one training step, not for one in each round.
+        """While this is set, no training step begins between two rounds of answers. The defence thus waits
+        for at most one training step, not for one in each round.
         """
         self._closed = Event()
         # A daemon, so that a second Ctrl-C ends the process without waiting for a step.
@@ -91,7 +91,7 @@ class Defence:
         may be the solver's or the challenger's.
         """
         self.failure: BaseException | None = None
-        """The error that ended the defence: this machine computes wrong bits."""
+        """The error that ended the defence because this machine computes wrong bits; None if there is none."""
 
     def start(self) -> None:
         """Watch and answer until `close`."""
@@ -167,9 +167,9 @@ class Defence:
             self._reserved = None
 
     def _make_way(self) -> None:
-        """Between two steps of an answer, answer other games that are due earlier. Reading the games' states
+        """Answer other games that are due earlier, between two steps of an answer. Reading the games' states
         takes at most a fifth of the time. A second answer for the same task waits if memory is too small for
-        its states (`_has_room`). While it waits, no game that is due after it is answered.
+        its states (`_has_room`). Until it has room, no game that is due after it is answered.
         """
         if time.monotonic() - self._looked < max(self._context.settings.pace, 4 * self._look_took):
             return
@@ -196,7 +196,7 @@ class Defence:
                     self._answer(number)
 
     def _has_room(self, number: int) -> bool:
-        """Whether there is memory to answer a game while other answers are paused. Each of these holds a
+        """Whether there is memory to answer a game while other answers are paused, each of which holds a
         state. One answer per task is always allowed.
         """
         from protocol.execution.replay import machine_memory
@@ -328,8 +328,9 @@ class Defence:
         self._context.log.warning("challenged", game=number, task=task)
 
     def _is_sending(self, number: int) -> bool:
-        """Whether moves of this game are being sent, or one was refused, so that the game must be read
-        again before it is answered. Counts the mined moves. Raises the error that prevented a move.
+        """Whether this game cannot be answered yet, because moves are still being sent, or because a move was
+        refused and the game must be read again. Counts the mined moves. Raises the error that prevented a
+        move.
         """
         sent = self._sent.get(number, [])
         outcomes = self._context.client.outcomes([one for _, one in sent])

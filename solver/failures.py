@@ -59,8 +59,8 @@ class Failures:
 
     @contextmanager
     def kept(self, number: int, took: Callable[[], float] = lambda: 0.0, **about: object) -> Iterator[None]:
-        """A context in which every error is caught and noted, except errors that mean wrong bits on this
-        machine or the end of the solver.
+        """A context that catches and notes every error, except errors that mean wrong bits on this machine,
+        and `Stopped`.
 
         `took` returns the seconds that the failed work took in another thread.
         """

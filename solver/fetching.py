@@ -55,7 +55,7 @@ class Fetching:
         return None if fetch is None else fetch.terms
 
     def seconds(self, task: int) -> float:
-        """Seconds since the last fetch for a task began."""
+        """Seconds since the last fetch for a task began; 0 if none has begun."""
         now = time.monotonic()
         return now - self._began.get(task, now)
 
@@ -64,9 +64,9 @@ class Fetching:
         return self._lost.get(task, 0.0)
 
     def fetch(self, task: int, terms: Terms, left: int) -> Future[None] | None:
-        """The fetch of a task's bundle if the fetch has ended, otherwise None. Starts the fetch if needed,
-        and starts it again if the number has passed to another task. `left` is the seconds until the end of
-        the bidding.
+        """Return the fetch of a task's bundle if the fetch has ended, otherwise None. Start the fetch if
+        needed, and start it again if the task's number has passed to another task. `left` is the seconds
+        until the end of the bidding.
         """
         fetch = self._fetches.get(task)
         if fetch is None:
@@ -84,7 +84,9 @@ class Fetching:
         return fetch.future
 
     def failed(self, task: int, error: BundleUnavailable) -> None:
-        """Count the time that a task's last fetch took as lost."""
+        """Add the time of a task's last fetch to the task's lost time. If the server sent a wrong file, which
+        costs little time, the lost time at least doubles, and grows by at least `LEAST_REST`.
+        """
         lost = self.seconds_lost(task)
         if isinstance(error, WrongFile):
             # A wrong file costs bandwidth but little time: so the pause doubles each time.

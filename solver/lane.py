@@ -59,21 +59,20 @@ class LaneSettings(BaseModel):
     """Addresses of proxies in front of this server. Connections from them count as connections of many clients."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     peers: tuple[str, ...] = ()
-    """Addresses, such as http://192.168.1.5:8720/, below which lanes may be asked. Lanes at https addresses,
-    and at http addresses on the internet, may always be asked. A lane that listens only on this machine may
-    also ask lanes on this machine.
+    """Address prefixes, such as http://192.168.1.5:8720/, below which this lane may ask other lanes. It may
+    always ask lanes at https addresses, and at http addresses on the internet. If it listens only on this
+    machine, it may also ask lanes on this machine.
     """
     keep_rounds: Annotated[int, Field(ge=2)] | None = None
-    """How many of the last rounds keep their messages for other lanes; if unset, all do. A lane that is
-    further behind must join.
+    """Number of the latest rounds whose messages are kept for other lanes; if unset, the messages of all
+    rounds are kept. A lane that is further behind must join.
     """
 
 
 def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: Path | None) -> ExitCode:
     """Train a lane's rounds, write its result, and serve until stopped, because others may still need its
-    last message. After a `Divergence` or `Equivocation`, the lane logs the error, also serves until stopped,
-    and raises the error at the end: without this lane's announcements the others would not find the lane at
-    fault.
+    last message. After a `Divergence` or `Equivocation`, log the error, serve until stopped, and then raise
+    the error: without this lane's announcements the others would not find the lane at fault.
 
     Raises `JobError`, `BundleError`, `LanesError`, `MessageError`, `AccountError`, `PublicPlaceError`,
     `LaneRunning`.

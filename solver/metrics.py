@@ -61,7 +61,7 @@ class Metrics:
 
 
 class _Gpus(Collector):
-    """Reads the GPUs by NVML when Prometheus collects the metrics."""
+    """Reads the GPUs through NVML when Prometheus collects the metrics."""
 
     def collect(self) -> Iterator[Metric]:
         """The metrics of each GPU."""

@@ -23,7 +23,9 @@ CREATE TABLE booked (
     one INTEGER PRIMARY KEY CHECK (one = 1), block INTEGER NOT NULL, time INTEGER NOT NULL, nonce INTEGER NOT NULL
 ) STRICT;
 """
-"""The ledger's tables. Amounts are stored as text, because SQLite's integers end at 9.2 tokens."""
+"""The ledger's tables. Amounts are stored as text, because SQLite's largest integer, in token units, is only
+9.2 tokens.
+"""
 
 
 def _keep_a_ledger(execute: Execute) -> None:

@@ -402,8 +402,8 @@ class SolverNode(Node):
             self.context.sends.begin(0, "account", partial(self._bring_accounts, kept))
 
     def _bring_accounts(self, kept: int | None) -> None:
-        """Withdraw tokens above `kept` from the vault (none if `kept` is None), and bring the ledger up to
-        date. If a withdrawal fails, it is tried again, unless the contract refused it.
+        """Withdraw the tokens above `kept` units from the vault, unless `kept` is None, and bring the ledger
+        up to date. If the withdrawal fails, it is tried again, unless the contract refused it.
         """
         try:
             if kept is not None:

@@ -78,7 +78,7 @@ def earnings(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Income, gas, and what was burned, lost and locked, by month and task, from the node's own ledger."""
+    """Show income, gas, and the tokens burned, lost and locked, by month and task, from the node's own ledger."""
     from solver.earnings import earnings as earnings_now
 
     earnings_now(at_home(home), month, csv, as_json)
@@ -108,7 +108,7 @@ def drain(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption
 
 
 def stop(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Stop as Ctrl-C does: once no deadline is near, with exit code 130, and without touching tasks."""
+    """Stop as Ctrl-C does: when no deadline is near, with exit code 130. Tasks are not touched."""
     from solver.asking import order
 
     order(at_home(home), "stop", as_json, wait)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from solver.context import Context
 
 Part = tuple["Context", Bookkeeper]
-"""One deployment that the node serves."""
+"""One deployment that the node serves: its context and its bookkeeper."""
 
 
 class Operation:

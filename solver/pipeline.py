@@ -61,7 +61,7 @@ class Pipeline:
     def put(self, state: State) -> None:
         """Queue `state`, to be kept after all earlier ones. Blocks while another state is queued.
 
-        Its tensors must not be written to any more.
+        Nothing may write to the tensors of `state` afterwards.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._failure is not None or len(self._waiting) < WAITING)

@@ -28,8 +28,8 @@ ATTEMPTS = 2
 
 
 def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Runner:
-    """The runner that trains a task in turns. The solver's folder must hold the verified copy of the task's
-    bundle.
+    """The runner that trains a task, taking turns with other work. The solver's folder must hold the verified
+    copy of the task's bundle.
 
     Workers compute as `HonestExecutor` does, on the CPU; any other executor runs in this process.
     """

@@ -31,7 +31,7 @@ def place_of(publish: str, market: str) -> PublicPlace:
 
 
 class PublicPlace:
-    """Files below an fsspec URL. Any thread may write. Raises PublicPlaceError if fsspec cannot open it."""
+    """Files below an fsspec URL. Any thread may write. Raises PublicPlaceError if fsspec cannot open the URL."""
 
     def __init__(self, url: str) -> None:
         from fsspec.core import url_to_fs

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 class Publisher:
     """Publishes run stores in the background, one task at a time. Does nothing without a place. `see` and
-    `tick` are called by the loop's thread, `withdraw` by any.
+    `tick` are called by the loop's thread, `withdraw` by any thread.
     """
 
     def __init__(self, context: Context, place: PublicPlace | None) -> None:
@@ -47,12 +47,14 @@ class Publisher:
 
     @property
     def pending(self) -> bool:
-        """Whether something committed is not published yet, and publishing does not pause after a failure."""
+        """Whether a task has committed something that is not published yet, and its publishing does not pause
+        after a failure.
+        """
         run_stores = list(self._run_stores.items())
         return any(self._is_due(one) and not self._failures.rests(task) for task, one in run_stores)
 
     def see(self, run_store: RunStore) -> None:
-        """Publish what a task has committed, now and later."""
+        """Publish what a task has committed, and what it commits later."""
         if self._place is not None:
             self._run_stores[run_store.task] = run_store
 
@@ -125,9 +127,9 @@ class Publisher:
 
 
 def _common(published: bytes | None, roots: list[bytes]) -> int:
-    """How many of the roots are already published. If the place has more roots than these, all are, because
-    roots lost here are computed again. If the place has the roots of another run, for example on another
-    chain, 0.
+    """How many of the roots are already published: all of them if the place has these roots and more, because
+    roots lost here are computed again; 0 if the place has the roots of another run, for example on another
+    chain.
     """
     own, there = b"".join(roots), published or b""
     shorter = min(len(own), len(there))

@@ -2,7 +2,7 @@
 replayed.
 
 All that is served, defended and committed is read from here. A damaged checkpoint is computed again from the
-one before it. Training is in `training`, the chain's view of the task in `node`.
+one before it. The training is in `training`, and the chain's view of the task is in `node`.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class TensorEntry:
 class RunStore:
     """The checkpoints 0 … K of one task. Written by one thread at a time (`append`), read by any.
 
-    `materials` returns what a replay needs, and may be called from any thread. It returns the same objects
-    each time, or new ones for each replay.
+    `materials` returns what a replay needs: the same objects each time, or new ones for each replay. It may
+    be called from any thread.
     """
 
     def __init__(
@@ -185,8 +185,8 @@ class RunStore:
             return bytes(self._mend(number, error).tensors[tensor].data)
 
     def group(self, number: int, group: int) -> bytes:
-        """Canonical bytes of the tensors of one group of a checkpoint (`protocol.commitments.groups`), like
-        `tensor`.
+        """Canonical bytes of the tensors of one group of a checkpoint (`protocol.commitments.groups`). No
+        other tensor is read, unless the checkpoint is damaged.
         """
         numbers = self.groups[group]
         try:

@@ -68,13 +68,13 @@ class SolverSettings(NodeSettings):
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Addresses of proxies in front of this server. Connections from them count as connections of many clients."""
     min_eligible: Annotated[int, Field(ge=1)] | None = None
-    """Registered accounts that must be eligible for a task before it is bid on; empty: three for each seat
-    and juror, or one for each on a development chain.
+    """Number of registered accounts that must be eligible for a task before it is bid on. If unset: three for
+    each seat and juror, or one for each on a development chain.
     """
     min_share: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Share of the registered stake whose offers must accept a task before it is bid on; empty: one half, or
-    none on a development chain. Without this, a submitter could write terms that only its own accounts
-    accept.
+    """Share of the registered stake whose offers must accept a task before it is bid on. If unset: one half,
+    or none on a development chain. Without this limit, a submitter could write terms that only its own
+    accounts accept.
     """
     uplink_mbit: Annotated[float, Field(gt=0, le=10**9)] = usual_solver.UPLINK_MBIT
     """Upload speed in megabits a second. A task is refused if its states could not be served to all seats, or
@@ -86,16 +86,18 @@ class SolverSettings(NodeSettings):
         tuple[Annotated[int, Field(ge=0, le=255)], ...],
         BeforeValidator(lambda given: given.split(",") if isinstance(given, str) else given),
     ] = ()
-    """Numbers of the CUDA devices that train; empty: the one in `device`. In a flag, separated by commas."""
+    """Numbers of the CUDA devices that train; if there are none, `device` trains. In a flag, the numbers are
+    separated by commas.
+    """
     processes: Annotated[int, Field(ge=1, le=64)] = 1
     """Processes that train a task together, if it has micro-batches to share. At most one process per
     micro-batch.
     """
     cost_per_hour: Tokens = usual_solver.COST_PER_HOUR
-    """Cost of the machine per hour of training, without its power."""
+    """Cost of the machine in tokens per hour of training, not counting electricity."""
     watts: Annotated[float, Field(ge=0, le=10**9)] = usual_solver.WATTS
-    """Watts of the machine while it trains. If this is unset and steps run on GPUs, the most that these GPUs
-    may draw (`with_gpus`).
+    """Watts that the machine draws while it trains. If this is unset and steps run on GPUs: the most that
+    these GPUs may draw (`with_gpus`).
     """
     kwh_price: Tokens = usual_solver.KWH_PRICE
     capital_rate: Annotated[float, Field(ge=0, le=10)] = usual_solver.CAPITAL_RATE

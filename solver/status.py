@@ -41,8 +41,8 @@ class TaskRow:
 
 @dataclass(frozen=True)
 class Account:
-    """The status of one account in one deployment. Amounts are token units and wei, up to the booked block,
-    whose time is UTC.
+    """The status of one account in one deployment. Amounts are in token units and wei, as of `booked_block`;
+    `booked_time` is the block's time in UTC.
     """
 
     chain: str

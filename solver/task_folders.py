@@ -49,7 +49,7 @@ class TaskFolders:
         return self._folder / "bundles"
 
     def begin(self, task: int, bundle_hash: bytes) -> None:
-        """Begin to keep a task, and note that it needs its bundle. Raises OSError."""
+        """Begin to keep a task, and note the hash of the bundle that it needs. Raises OSError."""
         with self._lock:
             path = self._tasks / str(task) / _BUNDLE
             if not path.is_file():
@@ -75,9 +75,9 @@ class TaskFolders:
         return any(self.bundle_of(task) == bundle for task in self._kept() if task != but)
 
     def finished(self, now: int) -> list[tuple[int, int]]:
-        """Kept tasks that are over, or that a re-organisation has taken from this solver for good, as (time,
-        task), the earliest first. The time, in seconds of the chain's time, is when this was first noted. If
-        it is not noted yet, `now` is noted.
+        """Kept tasks that are over, or that a re-organisation has taken from this solver for good, as pairs
+        (time, task), the earliest first. The time, in seconds of the chain's time, is when the end of the
+        task was first noted. If it is not noted yet, `now` is noted.
         """
         found = []
         for task in self._kept():

@@ -26,8 +26,8 @@ def by_device(
     """Each device, with the bidder's figures for training a task of these terms there. The device with the
     least work comes first. The figures include the tasks placed on the device that are or may be `trained`,
     those placed there that are `submitted`, and the tasks under other contracts, which count as submitted.
-    Memory is considered only once the task's bundle has been read, because that needs torch. Raises
-    ChainError.
+    Memory is considered only once the task's bundle has been read, because torch, which measures the memory,
+    is not loaded before. Raises ChainError.
     """
     needs = context.places.needs(terms.program_id)
     places = context.places
@@ -55,9 +55,10 @@ def _kept(context: Context, device: str, submitted: Sequence[int]) -> Iterator[i
 
 
 def _with_maps(context: Context, terms: Terms, tasks: Sequence[int], figures: Figures) -> Figures:
-    """The figures with the number of memory maps that the task's bundle needs and the number that the other
-    tasks' bundles leave. Tasks with the same bundle share its maps, except tasks under other contracts, which
-    may have another copy. A bundle that has not been read yet counts as the most maps that a bundle may take.
+    """The figures, completed with the number of memory maps that the task's bundle needs and the number that
+    the other tasks' bundles leave. Tasks with the same bundle share its maps, except tasks under other
+    contracts, which may have another copy. A bundle that has not been read yet counts as the most maps that a
+    bundle may take.
     """
     own = {context.terms(task).bundle_hash for task in tasks}
     bundles = [*own, *(other.bundle_hash for other in context.elsewhere().values())]

@@ -1,3 +1,3 @@
-"""The verifier: the party that stakes, replays drawn segments, attests those that are equal and challenges
-those that differ.
+"""The verifier: the party that stakes, replays drawn segments, attests those that equal the solver's
+commitment and challenges those that differ.
 """

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 NO_GAME = 0
 TRIES = 1
-"""Limit on a look's accusations. A seat that has answered one may have hashed a single chunk wrongly on
-purpose, so that looks accuse it without success and lose their deposits to it. The contract allows five.
+"""Limit on a look's accusations. A seat that has answered one accusation may have hashed a single chunk
+wrongly on purpose, so that looks accuse the seat without success and lose their deposits to it. The contract
+allows five.
 """
 
 
@@ -85,9 +86,10 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def drops(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that end our games that asked for a step tree, once nobody can be accused any more because another
-    look has caught the seat or a jury has ended the task. Each job replays a segment, because the game
-    continues against the solver if the solver's step tree is false. Raises ChainError.
+    """Jobs that end our games in which a step tree was asked for. A game is ended once nobody can be accused
+    any more, because another look has caught the seat or a jury has ended the task. Each job replays a
+    segment, because the game continues against the solver if the solver's step tree is false. Raises
+    ChainError.
     """
     view = seen.view
     if not view.status.can_be_challenged:
@@ -115,9 +117,9 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def undecided(context: Context, seen: Observation) -> list[int]:
-    """Our looks at other parties that may still take a lock, or accuse, after the time for challenges. If the
-    task were settled now, the looked-at seat would keep its lock. After that time, a look can accuse only if
-    the solver's step tree is on the chain, because no game can be opened for it any more. Raises ChainError.
+    """Our looks at other parties that may still take a lock, or accuse. If the task were settled now, the
+    looked-at seat would keep its lock. After the time for challenges, a look can accuse only if the solver's
+    step tree is on the chain, because no game can be opened to obtain the tree any more. Raises ChainError.
     """
     return [
         look.number
@@ -156,9 +158,9 @@ def _droppable_until(context: Context, state: GameState) -> int:
 def _drop(
     context: Context, seen: Observation, look: Seat, row: Challenge, step_root: bytes, droppable: bool
 ) -> None:
-    """Drop the game if it is still `droppable`, or continue against the solver if the solver's step tree
-    differs from ours. The game is dropped without a comparison if a state or the bundle is lost. Raises
-    ChainError, CommitmentError.
+    """Continue against the solver if the solver's step tree differs from ours; otherwise drop the game if it
+    is still `droppable`. If a state or the bundle is lost, the trees are not compared, and the game is
+    dropped if it is still `droppable`. Raises ChainError, CommitmentError.
     """
     assert row.game is not None, "only an open game is dropped"
     assert row.segment is not None, "it asks for the step tree of a segment"

@@ -1,4 +1,5 @@
-"""Answers an accusation of one of our seats or looks with the accused leaf's siblings (audit.md section 6).
+"""Answers an accusation against one of our seats or looks with the accused leaf's siblings (audit.md section
+6).
 
 If our own states have another chunk at that place, the solver's step tree is false, and we play a game
 against the solver instead.
@@ -21,9 +22,7 @@ from verifier.salts import salt_of_challenge, salted_seats
 
 
 def answers(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that answer the accusations of our seats and looks. Each replays a segment up to the accused
-    state.
-    """
+    """Jobs that answer accusations against our seats and looks. Each replays a segment up to the accused state."""
     for look, seat, told in accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
         in_time = stands is not None and seen.now <= stands.until
@@ -60,9 +59,9 @@ def accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, A
 
 
 def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Challenge | None:
-    """The unfinished challenge by the seat's account which claims that the looked-at segment is false; None
-    if there is none. The challenge names that segment, an earlier one, or none if the false segment is not
-    known yet. Of several challenges, those with a game come first, then the one that names the latest
+    """The unfinished challenge by the seat's account that disputes the looked-at segment: it names this
+    segment, an earlier one or, if the false segment is not known yet, none. None if there is no such
+    challenge. Of several challenges, those with a game come first, then the one that names the latest
     segment.
     """
     (segment,) = context.segments(seen.view.task, look.number)

@@ -237,7 +237,7 @@ def digest_parts(context: Context, seen: Observation, own: Salted) -> tuple[list
 
 
 def _others(context: Context, seen: Observation) -> Iterator[tuple[Observation, int]]:
-    """The segments of a task that may be challenged and have not been found equal yet."""
+    """The segments of a task that may still be challenged and that have not been found equal yet."""
     checked = context.database.checked(seen.view.task, seen.view.root)
     return ((seen, segment) for segment in open_segments(seen) if segment not in checked)
 

@@ -70,7 +70,7 @@ class ChallengeCommitment:
         self._game = owed.game("this game", terms)
         self._bond = terms.bond
         self._forfeits: list[Sent] | None = None
-        """The forfeits that were sent because the bond was doubled; None before."""
+        """The forfeits that were sent because the bond was doubled; None until they are sent."""
         self._rates = rates
         self._look = look
         self._beside = beside
@@ -87,7 +87,7 @@ class ChallengeCommitment:
 
     def advance(self, challenge: Challenge) -> Receipt | None:
         """Send the next transaction that is due before the game. Returns the receipt of the transaction that
-        opened the game. Raises ChainError, NotEnoughTokens.
+        opened the game, otherwise None. Raises ChainError, NotEnoughTokens.
         """
         if challenge.is_committed:
             return self._open(challenge)
@@ -146,8 +146,8 @@ class ChallengeCommitment:
             return made[-1]
 
     def _may_commit(self, challenge: Challenge, seat: int) -> bool:
-        """Whether to commit now, from this seat or from none. A commitment locks a bond. If it is to be made,
-        its bond is free in the vault and noted as at stake.
+        """Whether to commit now, from this seat or without a seat. If so, the bond that the commitment locks
+        is free in the vault and noted as at stake.
         """
         block, inclusion = self._client.connection.block_time, self._client.inclusion
         refused = admission([self._game], self._clocks, self._rates())

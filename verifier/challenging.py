@@ -105,7 +105,7 @@ class ChallengeDriver:
 
     @property
     def holds_trees(self) -> bool:
-        """Whether its trees are in memory."""
+        """Whether the challenge's trees are in memory."""
         return self._trees is not None
 
     @property

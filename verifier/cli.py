@@ -74,8 +74,8 @@ def watch(
     log_json: LogJsonOption = False,
     verbose: VerboseOption = False,
 ) -> ExitCode:
-    """Register, replay for seats, attest or challenge, serve results, collect. Ctrl-C once to stop, twice to
-    stop at once.
+    """Register, replay for seats, attest or challenge, serve results, collect. Press Ctrl-C once to stop when
+    no move is due, twice to stop at once.
 
     With --once the exit code is 3 if a solver was found false, or if one of our challenges was lost.
     """
@@ -160,8 +160,9 @@ def inform(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the salt of a seat, and take half of the lock of the party that gave it away. If `watch` runs from
-    the account, do not use this: offer the salt to the service of `watch` instead.
+    """Show the salt of a seat to the chain, and take half of the lock of the party that gave the salt away.
+    If `watch` runs from this account, do not use this command: offer the salt to the service of `watch`
+    instead.
     """
     with _client(at_home(home), connection) as client:
         from time import sleep
@@ -182,8 +183,8 @@ def inform(
 
 @command(app, connection=SENDS)
 def resign(connection: Flags, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Take no part in draws that are asked for from now on; the stake unbonds. Seats stay: let `watch` run until they
-    are released.
+    """Take no part in draws that are requested from now on, and begin to unbond the stake. Seats already
+    taken remain: let `watch` run until they are released.
     """
     with _client(at_home(home), connection) as client:
         from protocol.node.output import Output

@@ -1,9 +1,9 @@
 """What a verifier must remember across a crash (SQLite, WAL): what it has digested, attested and challenged,
 what it holds, and the states, roots and other parties' salts that it will need.
 
-Tasks, seats and games are on the chain, and the journal of `protocol.chain` knows what was sent; this stores
-the rest. Every write is on disk when the method returns. A state's bytes are stored elsewhere as blobs,
-before their row.
+Tasks, seats and games are on the chain, and the journal of `protocol.chain` knows what was sent; this
+database stores the rest. Every write is on disk when the method returns. The bytes of a state are stored
+elsewhere as blobs, before the state's row is written.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ CREATE TABLE states (
 
 
 UNTIL_OVER = (1 << 63) - 1
-"""A value for `hold`: until the task is over. The final time is set then."""
+"""The value of `until` in `hold` for a result that is held until its task is over. The final time is set then."""
 _OF_OPEN_TASKS = ("states", "checked", "digests", "steps", "commitments", "salts")
 COMMITTING = 0
 """Value of `Challenge.opening_until` from just before the commitment is sent until its block is known. The
@@ -94,7 +94,7 @@ class Challenge:
 
     @property
     def is_committed(self) -> bool:
-        """Whether its bond is or was locked, and the commitment can be opened until a known time."""
+        """Whether the commitment is made: its bond is or was locked, and the last second for opening it is known."""
         return self.opening_until not in (None, COMMITTING)
 
     def checkpoint_roots(self) -> list[bytes]:
@@ -181,8 +181,8 @@ class Database(NodeDatabase):
         )
 
     def steps(self, task: int, salt_hash: bytes, segment: int) -> list[bytes]:
-        """Roots of a segment's states s_0 … s_C under a salt, which its digest covers; empty if they are
-        not kept.
+        """Roots of a segment's states s_0 … s_C under a salt; empty if they are not kept. The segment's
+        digest under this salt covers these roots.
         """
         rows = self._execute(
             "SELECT roots FROM steps WHERE task = ? AND salt_hash = ? AND segment = ?",
@@ -215,9 +215,7 @@ class Database(NodeDatabase):
         return found[0][0] if found else None
 
     def put_attested(self, task: int, seat: int, salt_hash: bytes, digest: bytes) -> None:
-        """Note, before it is sent, the digest that a seat attests. Raises TwoDigests if another one was
-        noted before.
-        """
+        """Note the digest that a seat is about to attest. Raises TwoDigests if another one was noted before."""
         with self._transaction():
             before = self.attested(task, salt_hash)
             if before is None:

@@ -28,7 +28,7 @@ from verifier.seats import own_seats
 class Engagements:
     """The work owed under one deployment. A process may have several nodes, each with its own contracts; the
     work of all of them is added up. `leading` belongs to the newest contracts. Only one node admits a game at
-    a time (`admitting`). `see` is called by the loop's thread, `beside` by any.
+    a time (`admitting`). `see` is called by the loop's thread, `beside` by any thread.
     """
 
     def __init__(self, context: Context, leading: Engagements | None = None) -> None:

@@ -34,8 +34,8 @@ class TwoReplays(VerifierError):
 
 
 class SaltRefused(VerifierError):
-    """A salt is useless: it is malformed or comes too late, there is no such seat, the seat is ours, or it
-    did not attest under this salt.
+    """A salt is useless: it is malformed, it comes too late, or the seat that it was offered for does not
+    exist, is ours, or did not attest under it.
     """
 
 

@@ -123,7 +123,7 @@ class Games:
         return (task, f"{TURN} {seat}") in self._turns or (task, f"{TREES} {seat}") in self._opening
 
     def _is_own(self, row: Challenge) -> bool:
-        """Whether the challenge's account still belongs to this process. Logged once if it does not."""
+        """Whether the challenge's account still belongs to this process. If it does not, this is logged once."""
         if row.account in self._context.clients:
             return True
         if row.account not in self._strangers:

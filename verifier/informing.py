@@ -25,7 +25,7 @@ from verifier.errors import SaltRefused
 
 BLOCKS = INCLUSION_BLOCKS + 1
 """Blocks until the call is mined: the commitment may just miss the next block, and the call needs a later
-one.
+block than the commitment.
 """
 _SALT = re.compile("(0x)?[0-9a-fA-F]{64}")
 
@@ -51,8 +51,8 @@ class Attested:
         self._seats: dict[int, Attestation] = {}
 
     def of(self, seat: int) -> Attestation | None:
-        """The attestation of a seat, even if an informer or a re-organisation has removed it. Raises
-        ChainError.
+        """The attestation of a seat, even if an informer or a re-organisation has removed it; None if the
+        seat has none. Raises ChainError.
         """
         for event in self._follower.poll().events:
             told = event.arguments
@@ -89,7 +89,7 @@ class Informing:
         return receipt
 
     def _committed_in(self) -> int:
-        """The block of the commitment. Commits if there is none."""
+        """The block of the commitment. If there is no commitment yet, it is made now."""
         client, (task, seat, _, salt) = self._client, self._call
         commitment = informing_commitment(
             client.deployment.chain_id, client.looks.address, task, seat, client.address, salt
@@ -172,7 +172,9 @@ def parsed_salt(text: str) -> bytes:
 
 
 def inform(client: Client, task: int, seat: int, salt: bytes, wait: Callable[[], object]) -> Receipt:
-    """Inform now, for the command; `wait` waits for the next block. Raises SaltRefused, ChainError."""
+    """Make both calls now, for the command `verifier inform`; `wait` waits for the next block. Raises
+    SaltRefused, ChainError.
+    """
     is_open = client.market.task(task).status is TaskStatus.SUBMITTED
     sits = require_seat(task, seat, client.audit.seats(task) if is_open else (), {client.address})
     found = Attested(client, task).of(seat) if sits.attested else None

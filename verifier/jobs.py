@@ -61,7 +61,9 @@ def finds_worker(job: Job, running: Iterable[Job], workers: int) -> bool:
 
 
 def first_due(jobs: Iterable[Job]) -> Job | None:
-    """The job that a worker takes next; of equal deadlines, the one offered first."""
+    """The job that a worker takes next: the one with the earliest deadline or, of several, the one offered
+    first. None if there are no jobs.
+    """
     return min(jobs, key=lambda job: job.until, default=None)
 
 
@@ -95,8 +97,8 @@ class _Rest:
 
 
 class Rests:
-    """The pauses of tasks, in seconds. A pause lasts as long as the failure took, or twice as long as the
-    last pause but no longer than `DOUBLED`, whichever is longer. No pause is longer than `longest`.
+    """The pauses of tasks, in seconds. A pause is as long as the failed work took but, if that is longer,
+    twice the last pause, up to `DOUBLED`. No pause is longer than `longest`.
 
     The seconds that a task's failures took are kept until `forget`.
     """
@@ -115,7 +117,7 @@ class Rests:
         return self._of(task).lost
 
     def failed(self, task: int | None, took: float) -> None:
-        """Start a pause after a failure that took this long."""
+        """Start a pause after work that failed after `took` seconds."""
         last = self._of(task)
         doubled = FIRST_REST if not last.seconds else min(2 * last.seconds, DOUBLED)
         seconds = min(max(took, doubled), self._longest)
@@ -214,8 +216,8 @@ class Jobs:
         return key in self._running
 
     def offer(self, job: Job) -> bool:
-        """Start a job, unless one with its key runs, its task pauses, or no worker is free
-        (`finds_worker`). Returns whether it was started.
+        """Start a job, unless a job with the same key has begun and is not collected yet, its task pauses, or
+        it finds no worker (`finds_worker`). Returns whether it was started.
         """
         with self._lock:
             if job.key in self._running or self.rests.resting(job.task):
@@ -296,7 +298,7 @@ class Jobs:
 
     def _next(self) -> _Running | None:
         """Begin the most urgent job that found no worker before; None if there is none, or if no worker is
-        free. Jobs of tasks that have failed since must pause.
+        free. Jobs of tasks that have failed since then are passed over.
         """
         with self._lock:
             failed = {running.job.task for running in self._running.values() if running.error is not None}

@@ -92,7 +92,9 @@ def deadlines(context: Context, seen: Observation) -> Iterator[int]:
 
 
 def is_here(context: Context, seen: Observation, material: Material, item: int) -> bool:
-    """Whether an item is on this machine. Constants are in the bundle; a state needs the roots too."""
+    """Whether an item is on this machine. Constants always are, because they are in the bundle. For a state,
+    the roots must be here too.
+    """
     if item == constants_item(material.terms.segments) or context.items.has_state(seen.view.task, item):
         return True
     return material.replayer.is_here(Committed(seen.view.root, seen.view.size), item + 1)
@@ -123,7 +125,7 @@ def refusals(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def openings(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs in which our jurors open the chunk to which the claimant objected."""
+    """Jobs in which our jurors open the chunk that the claimant's objection names."""
     jury = _sitting(context, seen)
     if jury is None or jury.claim is None or jury.objection is None or seen.now > jury.claim.until:
         return

@@ -35,7 +35,7 @@ class _Told:
 
     follower: Follower
     events: list[Event] = field(default_factory=list)
-    """The events that are on the chain, in order, from which the rest is counted."""
+    """The events that are on the chain, in order. The facts below are counted from them."""
     claims: dict[tuple[int, str], list[int]] = field(default_factory=dict)
     """The items that were claimed, one entry per claim, by seat and account."""
     available: set[tuple[int, int]] = field(default_factory=set)
@@ -45,7 +45,7 @@ class _Told:
     stands: Jury | None = None
 
     def note(self, event: Event) -> None:
-        """Count an event that follows the others."""
+        """Add the next event, and count it."""
         self.events.append(event)
         about = event.arguments
         if event.name == "Claimed":
@@ -59,8 +59,8 @@ class _Told:
 
 
 class JuryEvents(TaskEvents[_Told]):
-    """The juries of open tasks whose terms have jurors. `see` is for the loop's thread, the other methods
-    for any.
+    """The juries of open tasks whose terms have jurors. `see` is called by the loop's thread, the other
+    methods by any thread.
     """
 
     def see(self, seen: Observation, terms: Terms) -> bool:

@@ -29,8 +29,8 @@ def revealing_seats(context: Context, seen: Observation) -> list[Salted]:
 
 
 def unopened(context: Context, seen: Observation) -> Iterator[tuple[int, Seat]]:
-    """The numbers of the looks at our seats and looks whose digest is not revealed yet, each with the
-    looked-at seat or look.
+    """The looks at those of our seats and looks that have not revealed their digests yet: each look's number,
+    with the looked-at seat or look.
     """
     own = {seat.number: seat for seat in seen.places if seat.account in context.clients and not seat.caught}
     each = context.terms(seen.view.task).segments_per_verifier if seen.looks else 0

@@ -40,8 +40,8 @@ class _Told:
 
 
 class LookEvents(TaskEvents[_Told]):
-    """The state and events of open tasks' looks. `see` is for the loop's thread, the other methods
-    for any.
+    """The state and events of open tasks' looks. `see` is called by the loop's thread, the other methods by
+    any thread.
     """
 
     def see(self, seen: Observation) -> None:

@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from verifier.states import States
 
 IN_MEMORY = 4
-"""Number of tasks whose material is kept in memory, or the number of segments replayed side by side if that
-is larger. Games with open trees keep the material of their tasks in addition. Each material holds the task's
-dataset and constants.
+"""Number of tasks whose material is kept in memory; if more segments are replayed side by side, as many tasks
+as segments. Games with open trees keep the material of their tasks in addition. Each material holds the
+task's dataset and constants.
 """
 
 _BUNDLE = "bundle"
@@ -120,8 +120,8 @@ class Material:
 
 
 def seconds_of_try(attest_period: int, lost: float) -> float:
-    """How long an address may take for a bundle: as long as all earlier attempts together, which took
-    `lost` seconds, within limits.
+    """How long an address may take to send a bundle: as long as all earlier attempts together, which took
+    `lost` seconds, but within the limits that `FIRST_TRY`, `LEAST_TRY` and `LONGEST_TRY` set.
     """
     return min(max(lost, attest_period * FIRST_TRY, LEAST_TRY), attest_period * LONGEST_TRY)
 
@@ -129,7 +129,7 @@ def seconds_of_try(attest_period: int, lost: float) -> float:
 InTurnsOf: TypeAlias = "Callable[[Executor, Terms], Executor]"
 """Wraps a task's executor so that its steps take turns."""
 Sources = Callable[[int], Sequence[Address]]
-"""Returns addresses that serve a task's data, besides its solver's."""
+"""Returns the addresses that serve a task's data, not counting that of the task's solver."""
 
 
 def nobody(_task: int) -> Sequence[Address]:
@@ -194,7 +194,9 @@ class Materials:
             return self._loaded.get(task)
 
     def has_bundle(self, terms: Terms) -> bool:
-        """Whether the bundle is on this machine and not damaged. Its manifest is written last."""
+        """Whether the complete bundle is on this machine, and is not known to be damaged. A bundle with a
+        manifest is complete, because the manifest is written last.
+        """
         return terms.bundle_hash not in self._damaged and self._lies_here(terms)
 
     def was_refused(self, terms: Terms) -> bool:
@@ -204,9 +206,9 @@ class Materials:
     def fetch(self, task: int, terms: Terms, endpoint: Address | None, lost: float = 0.0) -> None:
         """Fetch and verify the bundle. `endpoint` is the address that the task's solver announced.
 
-        In an attempt, each address may take as long as all earlier attempts together, which took `lost`
-        seconds, within limits. So a slow server takes little time from other tasks' seats, and the bytes
-        that it has sent are kept. Raises BundleError, and DiskFull, which is not the server's fault.
+        Each address may take as long as `seconds_of_try` allows; earlier attempts took `lost` seconds. So a
+        slow server takes little time from other tasks' seats. The bytes that it has sent are kept. Raises
+        BundleError, and DiskFull, which is not the server's fault.
         """
         load_torch()
         self.want(task, terms)

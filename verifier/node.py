@@ -68,8 +68,8 @@ from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
 
 ANSWERS = 2
-"""Number of jobs that run side by side to replay segments, for answers to looks and for accusations, or to
-hash items for votes.
+"""Number of jobs for looks and jurors that run side by side. They replay segments for answers and
+accusations, or hash items for votes.
 """
 SENDERS = 4
 """Number of short jobs that run side by side, apart from those of games: actions and attestations, each with
@@ -354,7 +354,9 @@ class VerifierNode(Node):
                 self._sends.offer(job)
 
     def _over(self, view: TaskView, now: int) -> None:
-        """Finish a task, unless work on one of its challenges is in progress or something is at stake in one."""
+        """Finish a task, unless work on one of its challenges is in progress, or a challenge still has a bond
+        at stake.
+        """
         task, database = view.task, self.context.database
         challenges = database.all_challenges(task)
         at_stake = any(row.opening_until is not None and row.outcome is None for row in challenges)
@@ -383,7 +385,9 @@ class VerifierNode(Node):
         self.context.log.info("over", task=task, status=view.status.name.lower())
 
     def _take_earnings(self) -> None:
-        """After a task: withdraw free tokens from the vault, except a bond, and the returned coin."""
+        """After a task is over, withdraw the returned coin, and the free tokens in the vault except those
+        kept for a bond.
+        """
         if self._withdraw and not self._games and not self._stop.asked:
             self._sends.offer(Job(None, "withdraw", self._withdraw_now))
 

@@ -53,9 +53,9 @@ class _Watched:
 
 
 class OfferedSalts:
-    """The salts that were offered for the seats of open tasks. Salts of the `own` accounts are refused.
-    `offer` may be called from any thread; `see`, `jobs` and `forget` from the loop's. The jobs run one at
-    a time, in any thread.
+    """The salts that were offered for the seats of open tasks. Salts for seats of the `own` accounts are
+    refused. `offer` may be called from any thread; `see`, `jobs` and `forget` from the loop's thread. The
+    jobs run one at a time, in any thread.
     """
 
     def __init__(self, client: Client, own: Container[str], database: Database, metrics: Metrics) -> None:

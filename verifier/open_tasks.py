@@ -37,7 +37,7 @@ class OpenTasks:
         self._newest = 0
         self._open: set[int] = set()
         self._past: deque[int] = deque()
-        """Tasks that were over when they were found, in which these accounts may have nothing."""
+        """Tasks that were already over when they were found. These accounts may have nothing in them."""
 
     def __len__(self) -> int:
         return len(self._open) + len(self._past)

@@ -1,4 +1,6 @@
-"""Registration for draws: each account is registered once, and reinstated after silence or an informer."""
+"""Registration for draws: each account is registered once, and is reinstated after a suspension for silence
+or because of an informer.
+"""
 
 from __future__ import annotations
 

@@ -106,8 +106,8 @@ class Replayer:
             )
 
     def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = ()) -> Finding | None:
-        """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with the data that are here.
-        Requests nothing.
+        """Compare a segment (1 … size - 1) of a commitment, or the result (`size`), with the data that are
+        here. Requests nothing.
 
         Returns None if the finding is not known yet. Our own run from the start has then advanced by one
         segment, so call again. Raises TwoReplays as `digest_own` does.
@@ -206,7 +206,7 @@ class Replayer:
         return self._states.own(segment - 1) if kept is None else kept
 
     def _ask(self, number: int, roots: Sequence[bytes]) -> bool:
-        """Whether checkpoint `number` is here, or is received on request."""
+        """Request checkpoint `number` if it is not here. Returns whether it is here now."""
         root = roots[number]
         if self._states.has(number, root):
             return True

@@ -25,7 +25,7 @@ class Reports:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._late: set[tuple[int, int, int]] = set()
-        """Tasks and seats whose time ended without an attestation."""
+        """Task, seat and end of its time, for each time that ended without an attestation."""
 
     def see(self, seen: Observation, alerts: Alerts | None) -> None:
         """Raise new alerts about a task that the operator has named, or in which one of our accounts has a

@@ -24,7 +24,9 @@ class ServedTraces:
         self._folder = folder
 
     def get(self, root: bytes, size: int, /) -> Sequence[bytes] | None:
-        """The `size` leaves kept under a root; None if none are kept, or a different number. Raises OSError."""
+        """The `size` leaves kept under a root; None if no leaves, or not exactly `size` leaves, are kept
+        under it. Raises OSError.
+        """
         path = self._path(root)
         if not path.is_file() or path.stat().st_size != size * HASH_BYTES:
             return None

@@ -76,7 +76,9 @@ def _file(path: Path | None) -> FileResponse:
 
 
 async def _read(request: Request) -> OfferedSalt:
-    """Read the body, of which no more than about `MAX_BODY` is ever in memory."""
+    """Read the body, of which at most about `MAX_BODY` bytes are ever in memory. Answers 400, 413 or 422 if
+    it is cut short, too long or not valid.
+    """
     body = b""
     try:
         async for part in request.stream():

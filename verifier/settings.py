@@ -47,25 +47,25 @@ class VerifierSettings(NodeSettings):
     """
     seat_speed: Annotated[float, Field(gt=0, lt=2**64)] | None = None
     """Refuse seats whose replays need more operations a second than this, within the attestation period or,
-    for looks, within a move time. If unset: the speed at which all accounts finish in time if all are drawn.
-    That speed is less than a third of `speed`, because the machine also does other work, divided by the
-    number of accounts. A verifier that also replays without seats keeps one more share.
+    for looks, within a move time. If unset: the speed at which all accounts finish in time even if all are
+    drawn. Because the machine also does other work, that is less than a third of `speed`, divided by the
+    number of accounts. A verifier that also replays without seats counts as one more account.
     """
     state_gib: Annotated[float, Field(gt=0, le=10**6)] = 8
     """Refuse seats of a task whose states are larger than this."""
     lock: Tokens | None = None
     """Refuse seats that bind more than this many tokens of the stake; if unset, a seat may bind all of it."""
     cost_per_hour: Tokens = Decimal(1)
-    """Cost of the machine per hour of replaying, including its power. Seats that pay less are refused."""
+    """Cost of the machine in tokens per hour of replaying, including electricity. Seats that pay less are refused."""
     seat_fee: Tokens | None = None
     """Refuse seats that pay fewer tokens than this, however little must be replayed. If unset,
-    `verifier.seat_fee` computes it from gas at its present price and the capital of the account's stake
-    for `period_days`; 0 on a development chain.
+    `verifier.seat_fee` computes the limit from the present price of gas and the cost of locking the account's
+    stake for `period_days`; 0 on a development chain.
     """
     period_days: Annotated[float, Field(gt=0, le=10**4)] = 10
-    """Refuse seats whose task's terms bind the account longer than this: the challenge period, and with
-    looks four attestation periods more. With the recommended terms of docs/economics.md that is 7 days on
-    an L2, 9 on an L1.
+    """Refuse seats whose task's terms bind the account longer than this. Terms bind it for the challenge
+    period and, with looks, for four attestation periods more. With the recommended terms of
+    docs/economics.md, this takes 7 days on an L2, and 9 on an L1.
     """
     capital_rate: Annotated[Decimal, Field(ge=0, le=10)] = Decimal("0.1")
     """Yearly cost of a locked token, as a fraction."""
@@ -80,8 +80,8 @@ class VerifierSettings(NodeSettings):
     whistleblow: bool = False
     """Replay all segments of every submitted task, drawn or not."""
     games: Annotated[int, Field(ge=1, le=64)] = 4
-    """Number of games that have their trees open at the same time. Each takes memory; the earliest deadline
-    goes first.
+    """Maximum number of games that have their trees open at the same time. Each takes memory; the game with
+    the earliest deadline goes first.
     """
     replays: Annotated[int, Field(ge=1, le=64)] = 2
     """Segments replayed side by side. Each takes memory."""
@@ -125,8 +125,8 @@ class VerifierSettings(NodeSettings):
         return seat_fee(stake, self.period, capital_rate=rate, gas_price=gas_price, coin_price=coin)
 
     def speed_of_seats(self, seats: Standing, accounts: int) -> float:
-        """The most operations a second that the seats of one account may need, so that this number of
-        `accounts` finishes in time.
+        """The most operations a second that the seats of one account may need: `seat_speed` or, if that is
+        unset, the speed at which this number of `accounts` finishes in time.
         """
         if self.seat_speed is not None:
             return self.seat_speed

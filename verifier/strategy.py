@@ -49,7 +49,7 @@ def honest_challenger(game: GameView, run: Run, revealed: Revealed, provider: Pr
 def over_http(
     address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
 ) -> CheckpointProvider:
-    """A client of a solver's, or a juror's, HTTP service. A question may take a sixtieth of the challenger's
+    """A client of the HTTP service of a solver or a juror. A question may take a sixtieth of the challenger's
     time, but at least 1 and at most 30 seconds; no game needs as many as 30 questions. A checkpoint may take
     `FETCH_SHARE` of the time to attest, however large it is.
     """

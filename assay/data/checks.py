@@ -91,7 +91,7 @@ SMALLER: Final = "choose fewer columns, give a larger most=, or save arrays unco
 
 
 def require_room(path: Path, declared: int, most: int, remedy: str = SMALLER) -> None:
-    """Refuse data whose headers declare more than `most` bytes when unpacked, before unpacking."""
+    """Refuse data before it is unpacked, if it would take more than `most` bytes according to its headers."""
     if declared > most:
         raise DataError(
             f"data {path}",

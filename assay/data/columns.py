@@ -31,8 +31,8 @@ def require_number_types(path: Path, schema: Any, names: Sequence[str]) -> None:
 
 
 def numbers(path: Path, name: str, column: Any, first: Array | None) -> Iterator[Array]:
-    """The non-empty chunks of a column, as arrays. Every row must have the shape and type of `first` or, if
-    that is None, of the first chunk. Raises DataError.
+    """The non-empty chunks of a column, as arrays. Every row must have the shape and type of `first`, or
+    those of the first chunk if `first` is None. Raises DataError.
     """
     row = 0
     for chunk in column.chunks:

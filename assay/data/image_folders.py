@@ -28,9 +28,9 @@ def images(
     `y` int64 [n], the class of each image.
 
     Classes are the folders in `folder`, numbered in the order of their names. A class contains all images in
-    or below its folder, ordered by folder and then by name. All images must have the same size unless `size`
-    (height, width) is given, in which case images of other sizes are resized to it (bilinear). `x` may have
-    at most `most` bytes. Transparency is dropped.
+    or below its folder, ordered by folder and then by name. If `size` (height, width) is given, images of
+    other sizes are resized to it (bilinear). Otherwise all images must have the same size. `x` may have at
+    most `most` bytes. Transparency is dropped.
 
     Raises DataError, and PackageMissing if Pillow is not installed.
     """

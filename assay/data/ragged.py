@@ -19,9 +19,10 @@ def padded(rows: Iterable[Any], length: int | None = None, fill: float = 0) -> A
     """Pad rows to one length.
 
     Returns `x` [n, length, …], where `fill` follows each row, and `mask` bool [n, length], which is True for
-    a row's own elements. A row is a list, array or tensor of numbers with at least one element; rows of
-    vectors keep their further axes. `length` defaults to the length of the longest row. The type of `x` is
-    one that can hold all rows. Raises DataError, also for a row that is longer than `length`.
+    a row's own elements. A row is a list, array or tensor of numbers with at least one element. All rows must
+    have the same axes after the first, and `x` keeps these axes. `length` defaults to the length of the
+    longest row. The type of `x` is one that can hold all rows. Raises DataError, also for a row that is
+    longer than `length`.
     """
     arrays = _arrays(rows)
     if length is None:
@@ -66,8 +67,10 @@ def packed(rows: Iterable[Any], length: int, fill: float = 0) -> Arrays:
 
 
 def _first_fit(lengths: list[int], most: int) -> tuple[list[tuple[int, int]], int]:
-    """The row and the offset of each sequence, and the number of rows. `first[room]` is the first of the rows
-    that have exactly `room` elements left. A heap holds these rows.
+    """The row and the offset of each sequence, and the number of rows.
+
+    For each number `room`, a heap holds the rows that have exactly `room` elements left, and `first[room]` is
+    the first of these rows.
     """
     first = np.full(most + 1, NONE)
     heaps: dict[int, list[int]] = {}
@@ -89,7 +92,7 @@ def _first_fit(lengths: list[int], most: int) -> tuple[list[tuple[int, int]], in
 
 
 def _arrays(rows: Iterable[Any]) -> list[Array]:
-    """The rows as arrays. All must have one kind of number and equal further axes."""
+    """The rows as arrays. All must have the same kind of number and the same axes after the first."""
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         raise DataError(
             "rows", expected="rows of numbers", got=type(rows).__name__, remedy="pass a list of lists"

@@ -27,7 +27,7 @@ TYPES: Final = {
     "F32": "<f4",
     "F64": "<f8",
 }
-"""The format's types that are read, with numpy's names for them."""
+"""The safetensors types that are read, and numpy's name for each of them."""
 
 
 def read_safetensors(path: Path, wanted: Sequence[str] | None) -> Arrays:

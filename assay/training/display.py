@@ -42,7 +42,7 @@ class Page:
         self.state(progress.words)
 
     def state(self, text: str) -> None:
-        """Show what the task waits for now."""
+        """Show `text`, the task's current state, as the last line."""
         if text != self._last:
             self._last = text
             self._write()
@@ -83,7 +83,7 @@ class Relay:
         return self._on_progress is not None or (self._shown is not None and self._shown.refreshes)
 
     def begin(self, shown: Listener | None, on_progress: Callable[[Progress], object] | None) -> None:
-        """Begin to pass on events, because the handle begins to wait. The kept events come first."""
+        """Begin to pass on events, the kept ones first. Called when the handle begins to wait."""
         self._shown, self._on_progress, self._waits = shown, on_progress, True
         kept, self._kept = self._kept, []
         for kind, text, time, data in kept:
@@ -91,21 +91,23 @@ class Relay:
         self.told.tell()
 
     def end(self) -> None:
-        """Keep further events, because the handle no longer waits."""
+        """Stop passing on events, and keep further ones. Called when the handle no longer waits."""
         if isinstance(self._shown, Printer):
             self._shown.end()
         self._shown = self._on_progress = None
         self._waits = False
 
     def line(self, kind: str, text: str, time: int | None = None, **data: Any) -> None:
-        """Pass on an event."""
+        """Pass on an event, or keep it if the handle does not wait."""
         if not self._waits:
             self._kept.append((kind, text, time, data))
         elif self._shown is not None:
             self._shown.line(kind, text, time, **data)
 
     def points(self, points: Sequence[Point]) -> None:
-        """Pass on checked metrics."""
+        """Keep checked metrics for the callbacks. While the handle waits, also pass the metrics on and call
+        the callbacks.
+        """
         self.told.take(points)
         if self._waits:
             if self._shown is not None:
@@ -120,7 +122,7 @@ class Relay:
             self._on_progress(progress)
 
     def state(self, text: str) -> None:
-        """Pass on what the task waits for now."""
+        """Pass on `text`, the task's current state."""
         if self._shown is not None:
             self._shown.state(text)
 

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 
 
 class Handle:
-    """The handle of a task. It reads the chain without an account; only `cancel` opens one. If `price` is
-    None, as for `attach`, the price is computed at today's prices. Callbacks are called only during `wait`.
+    """The handle of a task. It reads the chain without an account; only `cancel` uses an account. If `price`
+    is None, as for `attach`, the price is computed from today's prices. Callbacks are called only during
+    `wait`.
     """
 
     def __init__(
@@ -74,7 +75,9 @@ class Handle:
 
     @property
     def status(self) -> str:
-        """`bidding`, `training`, `submitted`, `settled`, `slashed`, `refunded`, `unpaid`, `void`. Raises ChainError."""
+        """The task's status: `bidding`, `training`, `submitted`, `settled`, `slashed`, `refunded`, `unpaid`
+        or `void`. Raises ChainError.
+        """
         return self.report.status
 
     @property
@@ -86,7 +89,7 @@ class Handle:
 
     @property
     def loss(self) -> dict[int, float]:
-        """The loss by step; the first metric if the state keeps no loss. Raises ChainError."""
+        """The loss by step. If the state keeps no loss, the first metric is returned instead. Raises ChainError."""
         points = self._points()
         name = shown_metric(points[-1]) if points else None
         return {} if name is None else {point.step: point.values[name] for point in points}
@@ -97,8 +100,8 @@ class Handle:
         on_progress: Callable[[Progress], object] | None = None,
         on_metrics: Callback | None = None,
     ) -> str:
-        """Wait until the task is over for good and, if it was settled, until its result is fetched, but at
-        most `timeout` seconds. Returns the status. `on_progress` is called every second with the progress.
+        """Wait until the task is over for good and, if it was settled, its result is fetched. Wait at most
+        `timeout` seconds. Returns the status. `on_progress` is called every second with the progress.
         `on_metrics`, like the `callbacks` of `train`, is called with the checked metrics of the last step of
         each segment, from the first segment on.
 

@@ -15,7 +15,7 @@ from protocol.capture import load_into
 from protocol.program.step import HISTORY, METRIC
 
 OPTIMISER: Final = re.compile(r"optimizer\.\d+\.\w+")
-"""Names of the scalars in a state that belong to an optimiser's parameter group."""
+"""Matches the names of a state's scalars that belong to an optimiser's parameter group."""
 
 
 def model_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -68,8 +68,9 @@ def train(
     those of `protocol.capture.capture`. The task has `steps` steps in `segments` segments, each of which ends
     with a committed checkpoint; `segments` must divide `steps`. `seed` is the key of all random numbers, by
     default 0. `terms` are the terms of a task file by name, in tokens and seconds; any that are left out are
-    derived. `start` is a result, its handle, or the folder it was written to: training continues from its
-    weights and the optimiser's state, by default with the next seed.
+    derived. `start` is the result of an earlier task, that task's handle, or the folder that its result was
+    written to. Training then continues from the result's weights and optimiser state, by default with the
+    next seed.
 
     Nothing is paid without consent. With `yes`, the task is posted. Otherwise `ask`, such as `assay.prompt`,
     gets the `Price` and decides. Without either, nothing is sent, and NotConfirmed carries the price. The

@@ -51,7 +51,7 @@ class Beside:
         return not found.running and time.monotonic() >= found.rests_until
 
     def hurry(self, kind: str) -> None:
-        """End the pause of this kind, because there is news."""
+        """End the pause after failed work of this kind. Called when there is news."""
         self._of(kind).rests_until = _NEVER
 
     def begin(self, kind: str, work: Callable[[], Any]) -> None:

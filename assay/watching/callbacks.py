@@ -21,8 +21,8 @@ class Callback(Protocol):
 
 
 class Told:
-    """Passes points on to callbacks. Each callback gets every point once, from the first point on. A step is
-    repeated only if a re-organisation of the chain replaced its state.
+    """Passes points on to callbacks. Each callback gets every point once, including the points from before it
+    was added. A step is repeated only if a re-organisation of the chain replaced its state.
     """
 
     def __init__(self) -> None:

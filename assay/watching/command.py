@@ -1,5 +1,5 @@
-"""`assay watch`: the loop. It looks at the chain, starts work beside itself, and reports the outcomes of
-both.
+"""`assay watch`: the loop. It looks at the chain, starts work in other threads (`beside`), and reports what
+happened on the chain and what the work found.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from protocol.node.output import Output
 from protocol.tasks.bundles import BundleError, Limits
 
 CURVE, RESULT, UNTAKEN = "curve", "result", "untaken"
-"""Kinds of work beside the loop."""
+"""Kinds of work that runs in threads beside the loop."""
 LONGEST_WAIT: Final = 60.0
 """Maximum seconds between two looks at the chain, unless blocks are further apart."""
 LEAST_PACE: Final = 0.5
 """Minimum seconds between two looks at the chain."""
 LAST_TRIES: Final = 4
-"""Failed attempts to fetch the result of a settled task after which the command gives up."""
+"""Number of failed attempts to fetch a settled task's result after which the command gives up."""
 ENDS: Final = {
     TaskStatus.SETTLED: ExitCode.FINE,
     TaskStatus.SLASHED: ExitCode.FRAUD,
@@ -48,9 +48,9 @@ ENDS: Final = {
 
 
 class Watch:
-    """Watches one task. The result is written to `folder`, or only checked if that is None. `file` is the
-    task's file, which names its evaluation. While things happen, `pace` seconds pass between two looks, by
-    default the time of a block.
+    """Watches one task. The result is written to `folder`, or only checked if `folder` is None. `file` is the
+    task's file, which names its evaluation. While events keep coming, `pace` seconds pass between two looks
+    at the chain. The default is the time of a block, but at least `LEAST_PACE`.
     """
 
     def __init__(
@@ -72,14 +72,12 @@ class Watch:
         self._losses = Losses(client, home, limits, self._following.terms)
         self._beside = Beside()
         self._is_first = True
-        """Whether nothing has been reported yet. The events of the first look are reported without what comes
-        next.
-        """
+        """Whether there was no look yet. The lines of the first look's events do not say what comes next."""
         self._seen_at = 0, 0.0
         """The newest block's time, and the monotonic time at which it was seen."""
         self._asked: set[bool] = set()
-        """The times at which the reasons why nobody bids were looked up: False stands for during bidding,
-        True for after its end.
+        """The phases for which the reasons why nobody bids were looked up: False stands for the bidding
+        period, True for the time after it.
         """
         self._untaken: list[str] = []
         self._refused = ""

@@ -68,8 +68,8 @@ class News:
 
 class Following:
     """Follows a task from its posting on. `terms` are read once. `standing` is None before the first look,
-    and is read again after events of the task. Raises ChainError: Reverted (UnknownTask) if there is no such
-    task.
+    and is read again after events of the task. Raises ChainError, which is Reverted (UnknownTask) if there is
+    no such task.
     """
 
     def __init__(self, client: Client, home: Home, task: int) -> None:

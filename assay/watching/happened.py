@@ -21,7 +21,7 @@ class Told:
 
     @property
     def key(self) -> Key:
-        """What identifies the event, even if its transaction is mined again in another block."""
+        """The key that identifies the event. It stays the same if the transaction is mined again in another block."""
         event = self.event
         return event.contract, event.name, event.log.transaction, repr(sorted(event.arguments.items()))
 
@@ -73,8 +73,8 @@ OPENING = "Challenged"
 
 
 def own(task: int, events: Sequence[Event], games: Sequence[int]) -> list[Event]:
-    """The `events` that belong to a task or to its games: to the `games` opened before, or to games that
-    `events` open.
+    """The `events` that belong to a task or to its games. Its games are the `games` opened before, and those
+    that `events` open.
     """
     known, found = set(games), []
     for event in events:

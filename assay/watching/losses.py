@@ -36,7 +36,7 @@ class Losses:
         self._rewinds = 0
 
     def missing(self, view: TaskView) -> list[int]:
-        """Committed checkpoints whose metrics should be shown but are not here yet."""
+        """Committed checkpoints whose metrics should be shown but have not been read yet."""
         if self._tensors == {}:
             return []
         return [i for i in wanted(view.size - 1, self._terms.segments) if i not in self._points]
@@ -78,11 +78,11 @@ class Losses:
 
     @property
     def points(self) -> Sequence[Point]:
-        """All metrics that are here, in the order of the steps."""
+        """All metrics that were read, in the order of the steps."""
         return [self._points[i] for i in sorted(self._points)]
 
     def curve(self, width: int = 40) -> str:
-        """One line that shows all metrics that are here; empty if there are none."""
+        """One line that shows all metrics that were read; empty if there are none."""
         points = self.points
         name = shown_metric(points[-1]) if points else None
         if name is None:

@@ -36,7 +36,7 @@ class Printer:
         self._shown = ""
 
     def line(self, kind: str, text: str, time: int | None = None, **data: Any) -> None:
-        """Print an event, at the chain's `time`. Programs also get `kind` and `data`."""
+        """Print an event that happened at the chain's `time`. In JSON, the line also has `kind` and `data`."""
         self._clear()
         self._output.say(text if time is None else f"{clock(time)}  {text}")
         told: Mapping[str, Any] = {"kind": kind, "time": time, "text": text.strip(), **data}
@@ -63,11 +63,11 @@ class Printer:
         self._told.tell()
 
     def progress(self, progress: Progress) -> None:
-        """Show the task's progress in the last line of a terminal."""
+        """On a terminal, show the task's progress in the last line."""
         self.state(progress.words)
 
     def state(self, text: str) -> None:
-        """Show what the task waits for now in the last line of a terminal."""
+        """On a terminal, show `text`, the task's current state, in the last line."""
         if self.terminal and text != self._shown:
             self._stream.write(_CLEAR + text)
             self._stream.flush()
@@ -85,6 +85,6 @@ class Printer:
 
 
 def clock(time: int) -> str:
-    """A second of the chain's time as local time, with the date if it is a day or more away."""
+    """A second of the chain's time in local time, with the date if it is a day or more from now."""
     at, now = datetime.fromtimestamp(time), datetime.now()
     return at.strftime("%H:%M:%S" if abs((now - at).total_seconds()) < _DAY else "%Y-%m-%d %H:%M:%S")

@@ -39,7 +39,7 @@ class Listener(Protocol):
         """Whether the listener wants the progress each second."""
 
     def line(self, kind: str, text: str, time: int | None = None, **data: Any) -> None:
-        """Report an event, at the chain's `time`. Programs also get `kind` and `data`."""
+        """Report an event that happened at the chain's `time`. `kind` and `data` are for programs."""
 
     def points(self, points: Sequence[Point]) -> None:
         """Report checked metrics, in the order of their steps."""
@@ -48,4 +48,4 @@ class Listener(Protocol):
         """Report the task's progress."""
 
     def state(self, text: str) -> None:
-        """Report what the task waits for now."""
+        """Report `text`, the task's current state."""

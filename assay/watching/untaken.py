@@ -31,8 +31,8 @@ NONE: Final = (
 
 def reasons(client: Client, terms: Terms, this_machine: bool) -> list[str]:
     """The reasons for which a solver with default settings and no other work would refuse the task now;
-    `[NONE]` if it would bid. With `this_machine`, a bundle served on this machine counts as served, as on a
-    development chain. Raises ChainError.
+    `[NONE]` if it would bid. With `this_machine`, as on a development chain, a bundle that only this machine
+    serves counts as served. Raises ChainError.
     """
     connection, parameters = client.connection, client.deployment.parameters
     gas = gas_units(Fraction(connection.gas_price), COIN_PRICE)

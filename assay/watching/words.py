@@ -24,7 +24,7 @@ ENDINGS = {
     Verdict.DROPPED: "its challenger accuses a seat instead",
 }
 JURY_LEVEL = 5
-"""The level of a jury's draw; 0 is that of seats, 1 to 4 are those of looks."""
+"""The level of a jury's draw. Level 0 is that of seats; levels 1 to 4 are those of looks."""
 
 
 class Told(Protocol):
@@ -142,7 +142,9 @@ class Words:
         return f"a draw of {what} is asked for, by round {told['round']} of the beacon"
 
     def _looked_at(self, event: Event) -> int:
-        """What a look examines: a seat on the first level, otherwise a look of the level below."""
+        """The number of the seat or look that a look examines. A look of the first level examines a seat, any
+        other a look of the level below.
+        """
         look = Look.of(event.arguments["look"])
         return look.looked_at(self._told.segments_per_seat(event.arguments["task"]))
 

@@ -1,10 +1,10 @@
 """BLS signatures on BN254 by drand's scheme `bls-bn254-unchained-on-g1`, and hints for the contract that
-checks them.
+checks the signatures.
 
 A round's message is keccak256(round as u64), hashed to G1 by RFC 9380's BN254G1_XMD:KECCAK-256_SVDW_RO_. A
-signature is that point times the secret (64 bytes: x, y). A key is G2's generator times the secret (128 bytes
-in drand's order: x1, x0, y1, y0, where x = x0 + x1 i). The round's word is sha256(signature). Numbers are
-big-endian.
+signature is the resulting point times the secret (64 bytes: x, y). A key is G2's generator times the secret
+(128 bytes in drand's order: x1, x0, y1, y0, where x = x0 + x1 i). The round's word is sha256(signature).
+Numbers are big-endian.
 
 Mapping to the curve needs inverses and square roots. They are expensive for the EVM to compute but cheap to
 check, so the caller passes them as `hints`. The hints are unique; contracts/src/libraries/SvdW.sol explains
@@ -61,8 +61,8 @@ class MapHints(NamedTuple):
     inverse: int
     """inv0(1 - 16 u^4): the inverse modulo P, and 0 for 0."""
     root: int
-    """The square root of g(x1) if that is a square, else of -g(x1). Because P = 3 mod 4, exactly one of the
-    two is a square.
+    """The square root of g(x1) if g(x1) is a square, otherwise that of -g(x1). Because P = 3 mod 4, exactly
+    one of the two is a square.
     """
     other: int
     """0 if g(x1) is a square. Otherwise exactly one of g(x2) and g(x3) is a square, and this is its square
@@ -134,8 +134,8 @@ def map_to_point(u: int) -> Point:
 
 
 def candidates(u: int) -> tuple[int, int, int]:
-    """Return x1, x2, x3 of a field element. The x of its point is the first of them for which g(x) is a
-    square.
+    """Return the candidates x1, x2, x3 of a field element. The first candidate x for which g(x) is a square
+    is the x of the element's point.
     """
     square = _C1 * u * u
     inverse = _inv0(u)
@@ -173,7 +173,9 @@ def _inv0(u: int) -> int:
 
 
 def _root(square: int, u: int) -> int | None:
-    """The square root with the parity of u, or None if there is none. Uses P = 3 mod 4."""
+    """The square root of `square` modulo P that has the parity of u, or None if `square` has no root. Uses P
+    = 3 mod 4.
+    """
     root = pow(square, (P + 1) // 4, P)
     if root * root % P != square % P:
         return None

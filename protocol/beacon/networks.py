@@ -42,7 +42,7 @@ def load_network(source: str) -> Network:
 
 
 def default_relays(network: Network) -> tuple[str, ...]:
-    """The relays that the package's table names for a network; none if the network is not in it."""
+    """The relays that the package's table lists for a network; empty if the network is not in the table."""
     for name in _read(TABLE):
         entry = _entry(name)
         if entry.chain_hash == network.chain_hash:

@@ -1,4 +1,4 @@
-"""Reads a round from a beacon's relays. All are asked at once, and the first valid signature is used.
+"""Reads a round from a beacon's relays. All relays are asked at once, and the first valid signature is used.
 
 Relays are not trusted: an answer counts only if the beacon's contract confirms that the network's key has
 signed the requested round (`is_signed`, decision 144). A relay that lies, stalls, sends slowly or answers
@@ -26,7 +26,7 @@ MAX_ANSWER: Final = 1 << 12
 
 
 IsSigned = Callable[[int, bytes], bool]
-"""A check whether 64 bytes are the network's signature of the round with a given number."""
+"""Checks whether 64 bytes are the network's signature of the round with the given number."""
 
 
 class _Answer(BaseModel):

@@ -46,7 +46,9 @@ class Network(BaseModel):
         return sha256(numbers + rest).hexdigest()
 
     def round_at(self, time: int) -> int:
-        """Number of the newest round that is published at `time`. Raises NoSuchRound before the first."""
+        """Number of the newest round that has been published at `time`. Raises NoSuchRound if `time` is
+        before the first round.
+        """
         if time < self.genesis_time:
             raise NoSuchRound(
                 f"round of beacon {self.beacon_id}",

@@ -30,8 +30,8 @@ Number = Annotated[str, PathParameter(pattern=r"^([0-9]{1,20}|latest)$")]
 
 
 def application(network: Network, secret: int, now: Callable[[], int]) -> FastAPI:
-    """An app that serves the rounds that `secret` signs. `now` is the network's time in seconds; if it raises
-    AssayError, the answer is 503.
+    """An app that serves the rounds that `secret` signs. `now` returns the network's time in seconds; if it
+    raises AssayError, the answer is 503.
 
     Version 1: GET /chains, /info and /public/<round or latest>; the last two also below /<chain hash>.
     Version 2: GET /v2/chains, and below /v2/chains/<chain hash>: /info and /rounds/<round or latest>. The

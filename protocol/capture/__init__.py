@@ -2,7 +2,7 @@
 
 The code runs once, on fake tensors. Every operation it performs is lowered to library functions and
 primitives; otherwise the capture fails with one error that lists everything that cannot be lowered. Each
-stage imports only those above it:
+stage imports only the stages listed above it:
 
     inputs       the arguments: model and dataset, examined
     tracing      one step of the code as a graph of ATen operations
@@ -15,8 +15,8 @@ stage imports only those above it:
     preflight    the step traced again, and compared with torch on a few batches
 
 `pipeline` runs the stages in this order; `assembly` calls lowering and update to write their instructions.
-All share `errors`, `types` (torch's types and a program's) and `streams` (of random numbers). The module
-`checks` of a stage holds its refusals, with the messages and remedies that the submitter reads.
+All stages share `errors`, `types` (the types of torch and of programs) and `streams` (of random numbers).
+Each stage keeps its refusals in its module `checks`, with the messages and remedies that the submitter reads.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from protocol.errors import AssayError
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that cannot be captured: what it is, where the submitter's code asks for it, what to do
+    """One thing that cannot be captured: what it is, where the submitter's code asks for it, and what to do
     instead.
 
     If an exception is the `cause`, `traceback` shows where it was raised: the submitter's own frames, as
@@ -33,7 +33,7 @@ class Problem:
 class CaptureError(AssayError, ValueError):
     """Raised if the step cannot be captured. `problems` holds every reason that was found, with its remedy.
 
-    If any problem has an exception as its cause, the first of these is the error's `__cause__`.
+    If exceptions caused some of the problems, the first such exception is the error's `__cause__`.
     """
 
     has_lines = True
@@ -65,7 +65,7 @@ class Problems:
 
     @contextmanager
     def collected(self) -> Iterator[None]:
-        """Add the problems of a `CaptureError` raised in the `with` block, and continue."""
+        """Collect the problems of a `CaptureError` raised in the `with` block, and continue after the block."""
         try:
             yield
         except CaptureError as error:

@@ -73,11 +73,11 @@ def capture(
 
     `dataset` holds tensors or numpy arrays by name, or is a map-style dataset of items of equal shapes
     (`inputs.dataset.committed`). `objective(model, batch)` returns the f32 scalar loss, or the loss and a
-    dict of f32 scalar metrics. `batch` holds `batch_size` rows of every tensor, or an equal part of these
-    rows with `micro_batches`. The rows are drawn inside the program; integers other than uint8 arrive as
-    int64, half-precision floats as f32. Rows are drawn with replacement. With `replacement=False` they are
-    drawn as by a `DataLoader` with `shuffle` and `drop_last`: in epochs, each in a new order, dropping the
-    rows that do not fill a batch. `optimizer` is any `torch.optim.Optimizer` over the model's parameters
+    dict of f32 scalar metrics. `batch` holds `batch_size` rows of every tensor or, with `micro_batches`, an
+    equal part of these rows. Integers other than uint8 arrive as int64, half-precision floats as f32. The
+    rows are drawn inside the program, by default with replacement. With `replacement=False` they are drawn as
+    by a `DataLoader` with `shuffle` and `drop_last`: in epochs, each in a new order, dropping the rows that
+    do not fill a batch. `optimizer` is any `torch.optim.Optimizer` over the model's parameters
     (`optimisers`); its rates, or those of `scheduler`, become a table of `steps` entries. `clip_norm` and
     `clip_value` limit the gradients as `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this
     order; with `clip_norm`, the norm before clipping is the metric `grad_norm`. `bits` replaces rows of the

@@ -99,7 +99,9 @@ class CapturedStep:
 
     @cached_property
     def hints(self) -> dict[bytes, Hint]:
-        """The library functions that the program calls; part of the bundle, so that others find the kernels too."""
+        """The library functions that the program calls. They are part of the bundle, so that others find the
+        kernels too.
+        """
         return hints(self.step_program.program)
 
     @cached_property
@@ -172,8 +174,8 @@ def load_into(model: nn.Module, state: State, strict: bool = False) -> tuple[str
 
 
 def _require_same(parameters: Sequence[str], own: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> None:
-    """Raise LoadError unless a state has all parameters of a model and only tensors of it, with floats of
-    the same types.
+    """Raise `LoadError` unless a state has all of a model's parameters, no tensor that the model lacks, and
+    the same type as the model for every tensor of floats.
     """
     for missing, what in (
         ([name for name in parameters if name not in given], "parameter {} of the model"),

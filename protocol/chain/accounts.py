@@ -108,8 +108,8 @@ def _checked_address(text: str) -> str:
 
 
 def create_account(name: str, password_file: Path | None = None) -> LocalAccount:
-    """A new key, encrypted under `name`. Raises AccountError if the name is taken or the password is empty, and
-    HomeError.
+    """Create an account with a new key, and save it encrypted as `name`. Raises AccountError, for example if
+    the name is taken or the password is empty, and HomeError if this user may not write the file.
     """
     from eth_account import Account
 
@@ -143,8 +143,9 @@ def save_account(name: str, account: LocalAccount, password: str) -> None:
 
 
 def export_account(name: str, file: Path, password: PasswordSource, new: PasswordSource | None) -> str:
-    """Write an account's key to a new key file, encrypted with the password from `new`, or with the present
-    password if `new` is None. Returns the address. Raises AccountError, for example if the file exists.
+    """Write an account's key to a new key file, encrypted with the password from `new`, or with the account's
+    current password if `new` is None. Returns the address. Raises AccountError, for example if the file
+    exists.
     """
     if file.exists() or file.is_symlink():
         raise _not_overwritten(file)
@@ -179,7 +180,7 @@ def change_password(name: str, password: PasswordSource, new: PasswordSource) ->
 
 
 def list_accounts() -> list[Listed]:
-    """The accounts under ASSAY_HOME, by name. Raises HomeError."""
+    """The accounts under ASSAY_HOME, in order of their names. Raises HomeError."""
     files = sorted(Home.find().accounts.glob("*.json"))
     return [Listed(file.stem, address_in(file)) for file in files]
 

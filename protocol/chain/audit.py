@@ -36,19 +36,19 @@ class Audit(BoundContract):
         return self.write("resume")
 
     def redraw(self, task: int) -> Receipt:
-        """Request another draw for those seats, or looks, of the task that have not attested in time."""
+        """Request another draw for the task's seats, or looks, that have not attested in time."""
         return self.write("redraw", task)
 
     def lapse(self, task: int) -> Receipt:
-        """Cancel a draw that was not executed within the stall period after its round. The draw must be for
-        the task's looks, or for a jury that a look requested. This ends the task's looks and the jury.
+        """Cancel a draw for the task's looks, or for a jury that a look requested, if it was not executed
+        within the stall period after its round. This ends the task's looks and the jury.
         """
         return self.write("lapse", task)
 
     def draw(self, task: int, signature: bytes, hints: Hints) -> Receipt:
-        """Execute the first draw of the queue, which must be the task's. `signature` is the signature of the
-        draw's round (64 bytes), and `hints` are those for the round's message. `protocol.node.party.rounds`
-        executes the first draw of the queue for any task.
+        """Execute the task's draw, which must be the first in the queue. `signature` (64 bytes) is the
+        beacon's signature of the draw's round, and `hints` are those for the round's message.
+        `protocol.node.party.rounds` executes the first draw in the queue, whichever task it is for.
         """
         return self.write("draw", task, signature, hints)
 
@@ -95,7 +95,7 @@ class Audit(BoundContract):
             self.ask_ahead(function, *([task] for task in tasks))
 
     def seats(self, task: int, block: BlockId = "latest") -> list[Seat]:
-        """A task's seats in order; empty before its first draw."""
+        """A task's seats, in order. The list is empty before the task's first draw."""
         found = self.read("seatsOf", task, block=block)
         return [Seat.from_abi(number, values) for number, values in enumerate(found)]
 

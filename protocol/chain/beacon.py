@@ -15,7 +15,7 @@ class Beacon(BoundContract):
     """The contract that checks the beacon's signatures. `Deployment.beacon` is its network."""
 
     def show(self, number: int, signature: bytes, hints: Hints) -> Receipt:
-        """Show the contract the signature of a round, which proves that the beacon works. The round's number
+        """Submit the signature of a round to the contract, to prove that the beacon works. The round's number
         must be higher than that of any round shown before.
         """
         return self.write_once("show", number, signature, hints)
@@ -41,5 +41,7 @@ def network_of(chain_id: int) -> Network:
 
 
 def is_signed_by_anyone(network: Network, chain_id: int) -> bool:
-    """Whether anyone can sign for the network, because its secret is published, although the chain has real money."""
+    """Whether the chain has real money although the network's secret is published, so that anyone can sign
+    for the network.
+    """
     return chain_id != DEVELOPMENT_CHAIN and network.public_key == DEVELOPMENT.public_key

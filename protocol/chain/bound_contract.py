@@ -42,7 +42,7 @@ class BoundContract:
 
     def ask_ahead(self, function: str, *lists: Sequence[Any], block: BlockId = "latest") -> None:
         """Prefetch the results of a view function for several lists of arguments with few requests. Call this
-        only inside a view of the connection. Raises RpcUnavailable.
+        only inside `Connection.view`. Raises RpcUnavailable.
         """
         self.connection.ask_ahead(self.contract, self.address, function, *lists, block=block)
 

@@ -145,7 +145,7 @@ class Client:
         )
 
     def close(self) -> None:
-        """Release the account's lock, and close the sockets unless the connection is another client's
+        """Release the account's lock. Also close the sockets, unless another client owns the connection
         (`for_account`).
         """
         if self.sender is not None:

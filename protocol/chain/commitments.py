@@ -63,8 +63,8 @@ class Commitments(BoundContract):
         return self.write_once("payFee", task, seat)
 
     def claims_until(self, task: int) -> int:
-        """Last second, since 1970, at which seats can claim from the convicted stake. Raises Reverted without
-        a conviction.
+        """The last second, since 1970, in which seats can claim from the convicted stake. Raises Reverted if
+        there is no conviction.
         """
         return int(self.read("claimsUntil", task))
 

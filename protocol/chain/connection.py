@@ -1,9 +1,9 @@
 """A connection to a chain: retried reads of blocks, contracts and accounts, through one or more of its nodes.
 
-Reads are retried, because asking twice changes nothing. Blocks, calls and nonces at a given block are
-retried even if a node says that it does not have the block, because the node may lag behind the one that
-answered before. `broadcast` is the only write and is never retried here: `transactions` uses the journal to
-decide whether to send again.
+Reads are retried, because asking twice changes nothing. A read that names a block is retried even if a node
+says that it does not have the block, because that node may lag behind the one that answered before.
+`broadcast` is the only write and is never retried here: `transactions` uses the journal to decide whether to
+send again.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ heights may share a URL.
 """
 
 BLOCKS: Final = 8
-"""Number of block intervals of which the median is taken as the block time, so that one unusual interval does
-not matter.
-"""
+"""Number of block intervals whose median is taken as the block time, so that one unusual interval does not matter."""
 
 BATCH: Final = 100
 """Maximum number of questions in one request of `ask_ahead`: public nodes accept 100 to 1,000."""
@@ -110,12 +108,12 @@ class Connection:
 
     @property
     def newest(self) -> int:
-        """Number of the newest block that was seen; 0 before the first. Sends no request."""
+        """Number of the newest block seen so far; 0 if none has been seen. Sends no request."""
         return self._highest
 
     @property
     def gas_price(self) -> int:
-        """Wei for one gas, as the node recommends now: base fee plus tip where the chain has both."""
+        """The price of one gas, in wei, that the node recommends now: base fee plus tip if the chain has both."""
         return int(self.request("eth_gasPrice"), 16)
 
     def close(self) -> None:
@@ -316,7 +314,7 @@ class Connection:
         return number_of(self.request("eth_getBalance", address, "latest"))
 
     def transaction_count(self, address: str, block: BlockId = "latest") -> int:
-        """The account's next nonce, at a block or "pending"."""
+        """The account's next nonce at a block. At "pending", waiting transactions count too."""
         return number_of(
             self.request("eth_getTransactionCount", address, block_tag(block), refusals=is_one(block))
         )

@@ -23,7 +23,7 @@ def code_difference(connection: Connection, made: Contract, address: str) -> str
 
 
 def without_immutables(made: Contract, code: bytes) -> bytes:
-    """Runtime code with zeros where the constructor wrote immutables, as the compiler leaves it."""
+    """Runtime code with zeros in place of the immutables that the constructor wrote, as the compiler outputs it."""
     bare = bytearray(code)
     for places in made.immutables:
         for start, length in places:
@@ -32,7 +32,7 @@ def without_immutables(made: Contract, code: bytes) -> bytes:
 
 
 def is_test_token_for_real(connection: Connection, token: str) -> bool:
-    """Whether a token is the test token, which anyone can mint, on a chain with real money."""
+    """Whether the token is the test token, which anyone can mint, although the chain has real money."""
     return (
         connection.chain_id != DEVELOPMENT_CHAIN
         and code_difference(connection, contract("TestToken"), token) is None

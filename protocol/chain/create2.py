@@ -47,7 +47,7 @@ def address_of(salt: bytes, creation: bytes) -> str:
 
 
 def first_made_by(contract: str) -> str:
-    """The checksummed address of the first contract that a contract creates with CREATE (nonce 1, EIP-161)."""
+    """The checksummed address of the first contract that `contract` creates with CREATE (nonce 1, EIP-161)."""
     return to_checksum_address(keccak(rlp.encode([bytes.fromhex(contract[2:]), 1]))[12:])
 
 

@@ -22,9 +22,8 @@ from protocol.chain.plan import Plan, plan
 
 
 def require_package_code(connection: Connection, deployment: Deployment) -> None:
-    """Raise DeploymentError if the chain and the file differ; its message lists all differences. Also raise
-    it if the file's block is too late or cannot be checked. Raise WrongChain if the node serves another
-    chain.
+    """Raise DeploymentError, with a list of all differences, if the chain and the file differ. Also raise it
+    if the file's block is too late or cannot be checked. Raise WrongChain if the node serves another chain.
     """
     connection.require_chain(deployment.chain_id)
     found = list(differences(connection, deployment))
@@ -39,7 +38,9 @@ def require_package_code(connection: Connection, deployment: Deployment) -> None
 
 
 def differences(connection: Connection, deployment: Deployment) -> Iterator[str]:
-    """The differences, one phrase each; none if the deployment is this package's."""
+    """The differences between the deployment on the chain and the one that this package would make, one
+    phrase each.
+    """
     if connection.genesis != deployment.genesis:
         yield f"the chain's genesis is {connection.genesis}, the file's {deployment.genesis}"
     due = expected(deployment)

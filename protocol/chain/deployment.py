@@ -209,7 +209,9 @@ def load_deployment(source: int | Path) -> Deployment:
 
 
 def _version_in(data: bytes) -> int | None:
-    """The version that a deployment file names, even if the rest of the file is invalid; None if it names none."""
+    """The version that a deployment file names, even if its other fields are invalid. None if it names none,
+    is not JSON, or has another `format`.
+    """
     try:
         found = parse_json(data)
     except ValueError:

@@ -25,20 +25,21 @@ GAME: Final = (
     "compensate",
 )
 """A seat's calls in a game against a solver that serves its data. The game descends through two levels of
-called programs to an instruction, and ends with the most expensive judgment and the claim of the game's cost.
+called programs to an instruction, and ends with the most expensive judgment. The seat then claims the cost of
+the game.
 """
 DEFENCE: Final = ("expand steps", "expand trace", "expand callee", "expand callee")
-"""The solver's answers in that game."""
+"""The solver's answers in the game of `GAME`."""
 SEAT: Final = ("attest", "release")
 REVEAL: Final = ("reveal digest",)
-"""The additional call of a seat that is checked by a look."""
+"""The additional call of a seat that a look checks."""
 TASK: Final = (
     *("show", "approve", "deposit", "post"),
     *("bid", "assign", "first progress", "progress", "progress", "submit", "settle", "withdraw"),
 )
-"""Calls of a task's submitter and solver. The submitter shows a round, because the last one is too old, and
-deposits its escrow. The solver bids once, commits its progress three times, submits, and withdraws its pay.
-`python -m benchmarks.trust` counts the calls that nodes really make.
+"""Calls of a task's submitter and solver. The submitter shows a beacon round, because the last one shown is
+too old, and deposits its escrow. The solver bids once, commits its progress three times, submits, and
+withdraws its pay. `python -m benchmarks.trust` counts the calls that nodes really make.
 """
 
 

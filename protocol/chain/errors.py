@@ -36,7 +36,7 @@ class RpcUnavailable(RpcError):
 
 
 class RpcRefused(RpcError):
-    """The node's answer is an error that no contract raised, is empty, or is of no use."""
+    """The node answered with nothing, with something unusable, or with an error that no contract raised."""
 
     def __init__(self, what: str, message: str, remedy: str = "look into the node's log") -> None:
         super().__init__(what, expected="an answer", got=message, remedy=remedy)

@@ -36,8 +36,8 @@ Topics = Sequence[bytes | Sequence[bytes] | None]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events since the last poll. If `rewound` is a block's number, the events of earlier polls after that
-    block are void. If it is None, they all still hold.
+    """Events since the last poll. If `rewound` is a block's number, the events that earlier polls returned
+    from later blocks are void. If it is None, all earlier events still hold.
     """
 
     events: tuple[Event, ...]
@@ -98,8 +98,9 @@ class Follower:
         return number, self._logs({"blockHash": block_hash}), block_hash
 
     def _read(self, begin: int, end: int) -> tuple[int, list[Log], str]:
-        """Read the logs of blocks `begin` to `end`, or of fewer if the node refuses so many. Returns the last
-        block that was read, the logs, and this block's hash, which was the same before and after reading.
+        """Read the logs of blocks `begin` to `end`, or of fewer blocks if the node refuses so many. Returns
+        the number of the last block that was read, the logs, and the last block's hash, which was the same
+        before and after reading.
         """
         tries = _TRIES
         while tries:

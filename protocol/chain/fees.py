@@ -79,8 +79,8 @@ class Offers:
         return fields
 
     def higher(self, raw: bytes) -> dict[str, Any]:
-        """The fields of a signed transaction with fees that are at least an eighth higher, so that nodes
-        accept it as a replacement. Raises InsufficientFunds.
+        """The fields of a transaction that replaces a signed one. Its fees are at least an eighth higher, so
+        that nodes accept the replacement. Raises InsufficientFunds.
         """
         fields = unsigned(raw, self._chain_id)
         for name in ("gasPrice", "maxPriorityFeePerGas", "maxFeePerGas"):
@@ -90,7 +90,7 @@ class Offers:
         return fields
 
     def is_dear(self, raw: bytes) -> bool:
-        """Whether a signed transaction offers at least `MOST` times the price for gas that a new one would offer."""
+        """Whether a signed transaction offers at least `MOST` times as much for gas as a new transaction would."""
         return _price(unsigned(raw, self._chain_id)) >= MOST * _price(self._fees)
 
     def _pay(self, fields: dict[str, Any]) -> None:

@@ -29,8 +29,8 @@ def percentile(values: Collection[float], share: float) -> float:
 
 
 class Inclusion:
-    """How long each of the last `KEPT` transactions took that this process sent from one account. Callable
-    from any thread.
+    """The times taken by the last `KEPT` transactions that this process sent from one account. Callable from
+    any thread.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -53,7 +53,9 @@ class Inclusion:
             self._waiting[nonce] = waiting[0], self._clock()
 
     def end(self, nonce: int, block_time: float) -> None:
-        """Note that the transaction's receipt has arrived. It may have existed since the last look."""
+        """Note that the transaction's receipt has arrived. The receipt may have existed since the last look
+        for it.
+        """
         waiting, now = self._waiting.pop(nonce, None), self._clock()
         if waiting is not None and now - waiting[1] <= max(PROMPT, block_time):
             self._taken.append(now - waiting[0])

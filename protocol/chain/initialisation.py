@@ -1,9 +1,10 @@
 """Initialises a deployment's market and vault with the addresses of the other contracts, and finds out when
 this was done.
 
-Only the deployer can initialise them, once each, the vault last. Every task, verifier and challenge begins
-with a lock in the vault, and only the contracts that the vault was initialised with can lock. So no event
-that a party needs is older than the vault's initialisation, no matter who created the contracts or when.
+Only the deployer can initialise the market and the vault, each of them once. The vault is initialised last.
+Every task, verifier and challenge begins with a lock in the vault, and only the contracts that the vault was
+initialised with can lock. So no event that a party needs is older than the vault's initialisation, no matter
+who created the contracts or when.
 """
 
 from __future__ import annotations
@@ -117,8 +118,8 @@ def is_initialised(connection: Connection, at: Addresses, block: BlockId = "late
 
 
 def block_before_initialisation(connection: Connection, at: Addresses) -> int:
-    """The last block before the vault's initialisation, which must have happened. The search goes back from
-    the newest block.
+    """The last block before the vault's initialisation. The vault must have been initialised. The search goes
+    back from the newest block.
 
     It reads no state of a block that lies more than about twice as far back as the result. Raises
     DeploymentError if the node does not have the result's state.

@@ -49,7 +49,7 @@ def key_file(name: str) -> Path:
 
 
 def read_key_file(file: Path) -> dict[str, Any]:
-    """The JSON object in a key file, with its names in lower case. Raises AccountError."""
+    """The JSON object in a key file, with all field names in lower case. Raises AccountError."""
     try:
         with file.open("rb") as opened:
             data = opened.read(MAX_BYTES + 1)
@@ -142,7 +142,7 @@ def _malformed(file: Path, got: str) -> AccountError:
 
 
 def _lower(value: Any) -> Any:
-    """Convert the names of all objects to lower case, because some programs write `Crypto`."""
+    """Convert the field names of all objects to lower case, because some programs write `Crypto`."""
     if not isinstance(value, dict):
         return value
     return {str(name).lower(): _lower(item) for name, item in value.items()}

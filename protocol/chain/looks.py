@@ -71,8 +71,8 @@ class Looks(BoundContract):
         return self.write("drop", task, look, game)
 
     def answer(self, task: int, look: int, segment_root: bytes, opening: Opening) -> Receipt:
-        """As the accused seat: open the accusation's leaf at its place in the revealed segment root. The bond goes to
-        the seat.
+        """As the accused seat: prove that the accused leaf is at its place under the revealed segment root.
+        The accuser's bond goes to the seat.
         """
         accusation = opening.place, opening.leaf, segment_root
         paths = opening.chunk_path, opening.tensor_path, opening.state_path
@@ -106,7 +106,7 @@ class Looks(BoundContract):
         return int(self.read("openAccusations", task, block=block))
 
     def answers_until(self, task: int, block: BlockId = "latest") -> int:
-        """Deadline of the latest answer to an accusation, whether past or still due, in seconds since 1970; 0
-        if there was no accusation. The task can be challenged at least until then.
+        """The latest deadline for an answer to an accusation, past or future, in seconds since 1970; 0 if
+        there was no accusation. The task can be challenged at least until then.
         """
         return int(self.read("answersUntil", task, block=block))

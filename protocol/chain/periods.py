@@ -54,8 +54,8 @@ DAYS: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The size of a task's work: segments, steps of a segment, scalar operations of a step, bytes of a state
-    and of the whole bundle, the work of a game besides replays (`traces`), and the tensors of a state.
+    """The size of a task's work: the number of segments, steps per segment, scalar operations per step, bytes
+    of a state and of the whole bundle, the work of a game besides replays (`traces`), and tensors per state.
     """
 
     segments: int

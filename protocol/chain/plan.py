@@ -28,7 +28,9 @@ _SALT = b"assay deployment 1"
 
 @dataclass(frozen=True)
 class Creation:
-    """A contract to create. `key` is its field in `Addresses`, `code` its creation code with arguments."""
+    """A contract to create. `key` names its field in `Addresses`; `code` is its creation code, with the
+    constructor's arguments.
+    """
 
     key: str
     contract: Contract
@@ -60,7 +62,8 @@ def plan(
     """The plan for a deployment by `deployer`, who alone may initialise the contracts and may pause new
     tasks. `arithmetic` is the version of the arithmetic that the arbiter computes.
 
-    With another `salt` the same arguments give other contracts. Raises ArtifactMissing, UnknownArithmetic.
+    A different `salt` gives different addresses for the same arguments. Raises ArtifactMissing,
+    UnknownArithmetic.
     """
     require_computed(arithmetic, "the deployment")
     seed = keccak(_SALT + salt.encode())

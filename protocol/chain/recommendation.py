@@ -40,7 +40,9 @@ def _table() -> tuple[Rules, Fraction, Fraction]:
 
 
 LARGE_JURY: Final = 31
-"""Size of a jury in which more than half lie with a chance of 1 %, if liars hold 30 % of the stake."""
+"""Size of a jury in which, if liars hold 30 % of the stake, the chance that more than half of the jurors are
+liars is 1 %.
+"""
 
 RULES, GAS_PRICE, COIN_PRICE = _table()
 """The rules, and the assumed prices: wei for one gas, tokens for one coin."""

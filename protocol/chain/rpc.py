@@ -142,7 +142,7 @@ class Nodes:
 
     @property
     def several(self) -> bool:
-        """Whether there is another node to ask."""
+        """Whether there is more than one node."""
         return len(self._nodes) > 1
 
     def identity(self) -> Identity:
@@ -153,8 +153,9 @@ class Nodes:
         return self._identity
 
     def ask(self, query: Query, needed: str = "") -> Any:
-        """The answer of the first node, or of the next one if it fails. With `needed` (a name for errors), an
-        answer of null counts as a refusal. Raises RpcUnavailable, Reverted, RpcRefused, WrongChain.
+        """The answer of the node that is asked first or, if that node fails, of the next one. With `needed`
+        (a name for errors), an answer of null counts as a refusal. Raises RpcUnavailable, Reverted,
+        RpcRefused, WrongChain.
         """
 
         def ask(node: _Node) -> Any:
@@ -166,9 +167,10 @@ class Nodes:
         return self._each(ask)
 
     def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """The answers to several questions, which are put together to the first node that answers. If there
-        are several nodes, a question that this node refuses is then put alone to each node in turn. The
-        answer to a failed question is its Reverted or RpcRefused. Raises RpcUnavailable, WrongChain.
+        """The answers to several questions, which are sent in one request to the first node that answers. If
+        there are several nodes, each question that this node refuses is then sent alone to one node after
+        another. The answer to a failed question is its Reverted or RpcRefused. Raises RpcUnavailable,
+        WrongChain.
         """
         answers: list[Any | ChainError] = self._each(lambda node: node.ask_all(queries))
         for k, query in enumerate(queries):
@@ -226,8 +228,8 @@ class Nodes:
             self._chosen = max(heads, key=lambda node: heads[node])
 
     def doubt(self) -> None:
-        """Note that the newest block of the node that is asked first has a lower number than before. Its
-        chain is checked again before use, and the next node is asked first from now on.
+        """Note that the node that is asked first shows a newest block with a lower number than before. That
+        node's chain is checked again before the node is used, and the next node is asked first from now on.
         """
         self._chosen.known = False
         self._next(self._chosen)
@@ -259,7 +261,9 @@ class Nodes:
             self._chosen = self._nodes[(self._nodes.index(failed) + 1) % len(self._nodes)]
 
     def _check(self, node: _Node) -> None:
-        """Compare chain id and genesis, if the node's connection is new. Raises WrongChain."""
+        """If the node's connection is new, compare its chain id and genesis with those expected. Raises
+        WrongChain.
+        """
         if node.known:
             return
         found = node.identity()
@@ -285,8 +289,8 @@ def _read(query: Query, response: Mapping[str, Any]) -> Any | Reverted | RpcRefu
 
 
 def _weight(answer: str | ChainError) -> int:
-    """Rank of a node's answer to a broadcast, the best first: accepted or already known, no answer, refused,
-    from another chain.
+    """Rank of a node's answer to a broadcast; a lower rank is better. From best to worst: accepted or already
+    known, no answer, refused, from another chain.
     """
     if isinstance(answer, str) or (isinstance(answer, RpcRefused) and "already" in answer.message.lower()):
         return 0

@@ -22,11 +22,11 @@ class Token(BoundContract):
         return int(self.read("allowance", owner, spender))
 
     def approve(self, spender: str, amount: int) -> Receipt:
-        """Let `spender` take up to `amount`."""
+        """Let `spender` take up to `amount` of the account's tokens."""
         return self.write("approve", spender, amount)
 
     def mint(self, account: str, amount: int) -> Receipt:
-        """Mint tokens. Only the test token lets anyone do this."""
+        """Mint tokens. This works only with the test token, and there for anyone."""
         return self._test_token.write("mint", account, amount)
 
     @cached_property

@@ -142,8 +142,9 @@ class Sender(Unmined):
             return self._push()
 
     def await_unknown(self) -> None:
-        """Wait until the account's pending transactions that are missing from the journal are mined. For
-        example, a command whose journal is lost has sent them. Raises NotMined, RpcUnavailable, RpcRefused.
+        """Wait until the account's pending transactions that are missing from the journal are mined. Such
+        transactions come, for example, from a command whose journal is lost. Raises NotMined, RpcUnavailable,
+        RpcRefused.
         """
         started = time.monotonic()
         while unknown := self._unknown():
@@ -165,8 +166,8 @@ class Sender(Unmined):
         return [nonce for nonce in range(used, held) if nonce not in known]
 
     def tend(self) -> None:
-        """Call `recover`, unless it would find nothing new (`_asks_nothing`), or was called less than
-        `look_again` seconds ago (or `replace_after`, if that is shorter). All callers share this limit.
+        """Call `recover`, but not if it would find nothing new (`_asks_nothing`), and not again within
+        `look_again` or `replace_after` seconds, whichever is shorter. All callers share this limit.
         """
         rested = time.monotonic() - self._tended > min(self.sending.look_again, self.sending.replace_after)
         if rested and not self._asks_nothing:

@@ -87,8 +87,8 @@ class Transport:
 
 
 def _session(url: str) -> requests.Session:
-    """A session with the environment's proxies, certificates and passwords, read once: reading them for each question
-    takes as long as sending it.
+    """A session with the environment's proxies, certificates and passwords. They are read only once, because
+    reading them for each question would take as long as sending it.
     """
     session = requests.Session()
     found = session.merge_environment_settings(url, {}, None, None, None)

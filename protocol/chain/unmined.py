@@ -46,8 +46,8 @@ class Sending:
 
     @classmethod
     def on(cls, connection: Connection) -> Self:
-        """Options that suit the chain's block time: the fee is raised after five blocks without the
-        transaction.
+        """Options that suit the chain's block time: the fee is raised if five block times, at least 10 s,
+        pass without a receipt, and NotMined is raised after 25 block times, at least 300 s.
         """
         block = connection.block_time
         return cls(timeout=max(300.0, 25 * block), replace_after=max(10.0, 5 * block))
@@ -124,9 +124,9 @@ class Unmined:
         return list(itertools.islice(free, count))
 
     def _write(self, entries: Sequence[Entry]) -> list[ChainError | None]:
-        """Journal signed transactions and send them to the node. Returns each one's refusal, or None. A
-        refused transaction is marked as dropped, unless the node has it nevertheless: its error may be about
-        something else.
+        """Journal signed transactions and send them to the node. Returns, for each transaction, its refusal
+        or None. A refused transaction is marked as dropped, unless the node has it nevertheless: the error
+        may be about something else.
         """
         self._mined_at = None
         self.journal.write(entries)
@@ -168,8 +168,8 @@ class Unmined:
         return refused
 
     def _offer(self, entries: Sequence[Entry]) -> list[ChainError | None]:
-        """Send journalled transactions to the node. Returns each one's refusal, or None. Repeats are
-        harmless, because the bytes and so the hashes are the same.
+        """Send journalled transactions to the node. Returns, for each transaction, its refusal or None.
+        Repeats are harmless, because the bytes and so the hashes are the same.
         """
         answers = self.connection.broadcast([entry.raw for entry in entries]) if entries else []
         refusals: list[ChainError | None] = []
@@ -198,7 +198,9 @@ class Unmined:
         return True
 
     def _was_used_deep(self, nonce: int) -> bool:
-        """Whether a used nonce was used in a block that is deeper than re-organisations reach."""
+        """Whether the block that used a nonce is deeper than re-organisations reach. The nonce must have been
+        used.
+        """
         depth, head = self.connection.chain.reorg_depth, self.connection.block().number
         if head < depth:
             return False
@@ -245,9 +247,9 @@ class Unmined:
 
     @property
     def _asks_nothing(self) -> bool:
-        """Whether another check would find nothing new. Everything must be mined, and either no block is new
-        since the last check, or everything was still mined after the chain had grown by more than a
-        re-organisation removes.
+        """Whether another check would find nothing new. This is so if all transactions were mined at the last
+        check, and either there is no new block since then, or that check came `reorg_depth` or more blocks
+        after they were first seen mined.
         """
         if self._mined_at is None:
             return False
@@ -294,7 +296,7 @@ class Unmined:
 
 
 def _is_refusal(error: ChainError) -> bool:
-    """Whether a node says that it will not accept a transaction."""
+    """Whether the error says that the node will not accept the transaction."""
     if isinstance(error, RpcUnavailable):
         return False  # it may have arrived; the caller, which waits, looks for it and sends it again
     message = error.message.lower() if isinstance(error, RpcRefused) else ""

@@ -191,7 +191,7 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class AuditView:
-    """The state of a task's draws (Seats.sol). Times are seconds since 1970 and 0 before the event.
+    """The state of a task's draws (Seats.sol). Times are seconds since 1970, and 0 until the event happens.
 
     `pool` is the number of registrations of each level when the task was posted. `round` is the beacon round
     of the last requested draw, which is `pending` until it is executed. The first draw was executed at
@@ -204,7 +204,7 @@ class AuditView:
     of draws of this level. `looks` is the number of looks picked on all levels, the last of them at
     `picked_at`. Bit i of `looking` is set if look i of this level is awaited. Bit i of `looked` is set if
     look i of this level has attested; until the level's first draw is executed, the bit is about look i of
-    the level below. `claimant` is 1 + the number of the seat or look whose claim a jury is to judge; 0 if
+    the level below. `claimant` is the number of the seat or look whose claim a jury is to judge, plus 1; 0 if
     there is none. `audited` is whether nothing is awaited any more.
     """
 
@@ -407,6 +407,8 @@ class Claim:
     task: int
 
     def posted(self, game: GameState) -> bytes | None:
-        """The root as a game sees it; None if it is not posted, or was posted after the game's deadline."""
+        """The root as `game` sees it; None if the solver has not posted it, or posted it after the deadline
+        of a game that is still open.
+        """
         late = self.posted_at > game.deadline and game.phase is not Phase.CLOSED
         return self.root if self.posted_at and not late else None

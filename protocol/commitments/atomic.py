@@ -22,8 +22,8 @@ _STALE_SECONDS = 24 * 3600  # no single write takes a day: a killed process left
 
 
 def write_atomically(path: Path, data: BytesLike) -> None:
-    """Make `path` hold exactly `data`. Raises OSError; `path` is then unchanged, unless the error is only
-    that the folder could not be synced.
+    """Make `path` hold exactly `data`. Raises OSError. `path` is then unchanged, unless the only failure was
+    to sync the folder.
     """
     with atomic_file(path) as file:
         file.write(memoryview(data).cast("B"))
@@ -60,7 +60,7 @@ def _written(path: Path, name_it: Callable[[str, Path], None]) -> Iterator[Binar
 
 
 def _link(name: str, path: Path) -> None:
-    """Rename a file without replacing an existing one. Raises FileExistsError."""
+    """Rename the file `name` to `path`. Raises FileExistsError if `path` exists."""
     try:
         os.link(name, path)
         os.unlink(name)
@@ -76,7 +76,7 @@ def _link(name: str, path: Path) -> None:
 
 
 def remove_stale(folder: Path) -> None:
-    """Delete temporary files below `folder` that are more than a day old: a killed process has left them."""
+    """Delete temporary files below `folder` that are more than a day old. Killed processes left them behind."""
     for path in folder.rglob(TEMPORARY_PREFIX + "*"):
         with contextlib.suppress(FileNotFoundError):
             if time.time() - path.stat().st_mtime > _STALE_SECONDS:

@@ -16,7 +16,7 @@ CHUNK = 1024  # bytes; a judgment opens up to three chunks (dispute.md section 5
 
 def tensor_tree(data: BytesLike) -> Tree:
     """Tree over the chunks of a tensor's canonical bytes, which are C-contiguous. Raises ProofError if there
-    are none.
+    are no bytes.
     """
     chunk_count(memoryview(data).nbytes)  # refuses the empty tensor
     return Tree.from_rows(data, CHUNK)
@@ -28,7 +28,7 @@ def tensor_root(data: BytesLike) -> bytes:
 
 
 def chunk_count(nbytes: int) -> int:
-    """Number of chunks of a tensor of `nbytes` bytes."""
+    """Number of chunks of a tensor of `nbytes` bytes. Raises ProofError if `nbytes` is less than 1."""
     if nbytes < 1:
         raise ProofError(
             "tensor size",
@@ -40,7 +40,9 @@ def chunk_count(nbytes: int) -> int:
 
 
 def chunk_length(nbytes: int, index: int) -> int:
-    """Length in bytes of chunk `index` of a tensor of `nbytes` bytes: CHUNK, or less for the last."""
+    """Length in bytes of chunk `index` of a tensor of `nbytes` bytes: CHUNK, or less for the last chunk.
+    Raises ProofError if the tensor has no such chunk.
+    """
     count = chunk_count(nbytes)
     if not 0 <= index < count:
         raise ProofError(

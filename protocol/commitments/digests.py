@@ -1,13 +1,14 @@
 """Salted digests of states: a seat attests the digest of the states that it replayed (audit.md section 4).
 
-The trees have the same shape as the solver's (`chunks.py`, `roots.py`); only the leaves of chunks differ. One chunk
-in w (`thinning`) is selected, and its leaf is a hash of salt and chunk; the leaf of every other chunk is the zero
-word. Nodes are not stored: opening a chunk rebuilds one tensor's tree (`opened_chunks.py`). `turns` gives the path
-from a chunk to the root.
+The trees have the same shape as the solver's (`chunks.py`, `roots.py`); only the chunks' leaves differ. One
+chunk in w (`thinning`) is selected, and its leaf is a hash of salt and chunk; the leaf of every other chunk
+is the zero word. Nodes are not stored: opening a chunk rebuilds one tensor's tree (`opened_chunks.py`).
+`turns` gives the path from a chunk to the root.
 
-A tree of n leaves is a row of perfect subtrees, one for each bit of n that is set. In a perfect subtree of at least w
-leaves, each subtree of w leaves holds exactly one hash, always in the same place, and the rest of it is known in
-advance. So 1/w of the chunks are hashed, and about (1 + log2 w) / w nodes per chunk.
+A tree of n leaves is a row of perfect subtrees, one for each bit of n that is set. If a perfect subtree has
+at least w leaves, each of its subtrees of w leaves holds exactly one hash, always in the same place, and
+everything else in the subtree of w leaves is known in advance. So 1/w of the chunks are hashed, and about (1
++ log2 w) / w nodes per chunk.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ MAX_THINNING: Final = 64
 _FEW: Final = 16
 """Up to this many nodes, hashing them one by one (0.7 us each) is faster than building an array of them."""
 ZERO: Final = bytes(HASH_BYTES)
-"""Takes the place of the hash of an unselected chunk."""
+"""The zero word: the leaf of an unselected chunk."""
 
 Take = Callable[[int, int, int], NDArray[np.uint8]]
 """`take(start, stop, stride)` cuts canonical bytes [start, stop) of a tensor into rows of 1,024 bytes. It
@@ -155,8 +156,8 @@ def seat_digest(segments: Sequence[bytes], result: bytes | None = None) -> bytes
 
 
 def segment_path(segments: Sequence[bytes], result: bytes | None, position: int) -> list[bytes]:
-    """Siblings from the segment at `position` up to the `seat_digest`, bottom first. The digest of a look has
-    none.
+    """Siblings from the segment at `position` up to the `seat_digest`, bottom first. For a look, which has
+    one segment and no result, there are none.
     """
     return _seat_tree(segments, result).inclusion_path(position)
 
@@ -198,8 +199,8 @@ def index_of(count: int, turned: int, depth: int) -> int | None:
 
 
 def selected(count: int, step: int, thinning: int) -> list[range]:
-    """The chunks that are hashed in state `step` of a segment, for a tensor of `count` chunks, in ascending order:
-    one range for each perfect subtree that has any.
+    """The chunks that are hashed in state `step` of a segment, for a tensor of `count` chunks, in ascending
+    order: one range for each perfect subtree that has selected chunks.
     """
     found = []
     for block in blocks(count):
@@ -239,8 +240,9 @@ _ZEROS: Final = _zeros()
 
 
 def _beside_zeros(hashes: bytes, height: int, on_right: int) -> bytes:
-    """The parents of nodes of this height whose siblings cover only zero words. `on_right` is 1 if the nodes
-    are right children."""
+    """The hashes of the parents of nodes at this height, 32 bytes each in `hashes`, whose siblings cover only
+    zero words. `on_right` is 1 if the nodes are right children.
+    """
     zero = _ZEROS[height]
     if len(hashes) <= _FEW * HASH_BYTES:
         nodes = [hashes[i : i + HASH_BYTES] for i in range(0, len(hashes), HASH_BYTES)]

@@ -10,7 +10,7 @@ class CommitmentError(AssayError):
 
 
 class ProofError(CommitmentError):
-    """A proof does not verify, or the tree does not have the node, index or size."""
+    """A proof does not verify, or a tree does not have the given node, index or size."""
 
     def __init__(
         self,

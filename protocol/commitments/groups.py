@@ -14,11 +14,11 @@ from typing import Final
 from protocol.commitments.hashing import BytesLike
 
 GROUP_BYTES: Final = 1 << 20
-"""Maximum bytes of a group of several tensors. Two neighbouring groups together exceed this size, or
-`GROUP_TENSORS` tensors. So at a mebibyte a second, there is half a second for each request.
+"""Maximum bytes of a group of several tensors. Two neighbouring groups together exceed this size or
+`GROUP_TENSORS` tensors. So at a mebibyte a second, each request has half a second on average.
 """
 GROUP_TENSORS: Final = 1 << 14
-"""Maximum tensors of a group. A solver reads each tensor from a file, which takes about two seconds for this many."""
+"""Maximum tensors of a group. A solver reads each tensor from a separate file; this many take about two seconds."""
 TENSOR_SECONDS: Final = 1 / 250
 """Seconds that a server may take for each tensor, in addition to the time for the tensor's bytes. A solver
 reads about 8,000 tensors a second and answers one reader at a time; 32 seats or jurors may ask it at once.
@@ -26,8 +26,8 @@ reads about 8,000 tensors a second and answers one reader at a time; 32 seats or
 
 
 def groups(sizes: Iterable[int]) -> list[range]:
-    """The groups of tensors with these sizes in bytes, as ranges of tensor numbers. A tensor joins the group
-    before it if the group then stays within `GROUP_BYTES` and `GROUP_TENSORS`.
+    """The groups of tensors with these sizes in bytes, as ranges of tensor numbers. A tensor joins the
+    preceding group if that group then stays within `GROUP_BYTES` and `GROUP_TENSORS`.
     """
     found: list[range] = []
     nbytes = 0
@@ -42,8 +42,8 @@ def groups(sizes: Iterable[int]) -> list[range]:
 
 
 def cut(data: BytesLike, sizes: Sequence[int]) -> list[bytes]:
-    """The tensors of a group whose bytes are `data`. `sizes` are the tensors' lengths in bytes, which add up
-    to the length of `data`.
+    """Cut `data`, the bytes of a group, into the group's tensors. `sizes` are the tensors' lengths in bytes,
+    which add up to the length of `data`.
     """
     ends = accumulate(sizes, initial=0)
     return [bytes(memoryview(data)[start:end]) for start, end in pairwise(ends)]

@@ -58,8 +58,9 @@ def _tried(load: Callable[[Path], Hasher | None], is_right: Callable[[Hasher], b
 
 
 def load(path: Path) -> RowHasher | None:
-    """A library's hasher, not yet tested; None if this processor cannot run it. Raises OSError or AttributeError for
-    a file that is not this library."""
+    """The hasher of the library at `path`, not yet tested. None if this processor cannot run it. Raises
+    OSError or AttributeError if the file is not this library.
+    """
     native = ctypes.CDLL(str(path))
     native.assay_sha256_rows.restype = None
     native.assay_sha256_rows.argtypes = (

@@ -100,8 +100,8 @@ def _fold(size: int, levels: int, hashes: Iterator[bytes]) -> bytes:
 
 
 def _require_count(what: str, expected: int, hashes: Sequence[bytes]) -> None:
-    """Check the number of hashes, and each hash's length: otherwise a byte could move from one hash to the next without
-    changing their concatenation.
+    """Raise ProofError unless there are `expected` hashes of 32 bytes each. With other lengths, a byte could
+    move from one hash to the next without changing the hashes' concatenation.
     """
     if len(hashes) != expected:
         raise ProofError(what, expected=f"{expected} hashes", got=len(hashes))

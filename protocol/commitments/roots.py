@@ -35,7 +35,9 @@ def segment_tree(state_roots: Sequence[bytes]) -> Tree:
 
 
 def constants_tree(tensor_roots: Sequence[bytes]) -> Tree:
-    """Tree of a task's constants: its leaves are the tensor roots of the dataset's tensors, then of the constants."""
+    """Tree of a task's constants: its leaves are the tensor roots of the dataset's tensors, then those of the
+    constants.
+    """
     return _tree_of_roots("tensor root", tensor_roots)
 
 

@@ -50,7 +50,7 @@ def require_salt(salt: bytes) -> None:
 def hash_rows(salt: bytes, rows: NDArray[np.uint8]) -> bytes:
     """`leaf` of every row of a `[count, 1024]` array; `count * 32` bytes in row order.
 
-    The bytes of a row must be contiguous; rows may be apart.
+    The bytes of a row must be contiguous; there may be gaps between rows.
     """
     compiled = salted_row_hasher()
     return compiled(salt, rows) if compiled is not None else hash_rows_by_hashlib(salt, rows)

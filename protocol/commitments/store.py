@@ -1,9 +1,9 @@
 """Content-addressed blobs: a blob's name is the SHA-256 of its bytes.
 
-A store is a folder by default, or any fsspec URL (`s3://bucket/prefix`). Ids are checked. Except in `part`,
-bytes that are read are checked against the id, so a reader never gets bytes that a server or damage has
-changed. `chunks.py` makes trees from the bytes. Local writes are atomic and durable (`atomic.py`); an
-object store's put is atomic.
+A store is a folder by default, or any fsspec URL (`s3://bucket/prefix`). The form of ids is checked. Except
+in `part`, bytes that are read are checked against the id, so a reader never gets bytes that a server or
+damage has changed. `chunks.py` makes trees from the bytes. Local writes are atomic and durable (`atomic.py`);
+an object store's put is atomic.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class BlobStore:
 
     @contextmanager
     def arriving(self, blob_id: str) -> Iterator[Arriving]:
-        """Store a blob piece by piece; a local store never holds the whole blob in memory. When the block ends, the
-        blob is stored. Raises CorruptBlob instead if its bytes do not match the id.
+        """Receive a blob piece by piece and store it when the block ends; a local store never holds the whole
+        blob in memory. If the bytes do not match the id, raises CorruptBlob and stores nothing.
         """
         path = self._path(blob_id)
         if not self._local:
@@ -135,8 +135,8 @@ class BlobStore:
         return data
 
     def open(self, blob_id: str) -> BinaryIO:
-        """A blob as an open file at its start, checked against its id. A local one is never in memory as a whole.
-        The caller closes it. Raises the same errors as `get`, and OSError.
+        """A blob as an open file at its start, checked against its id. A local blob is never in memory as a
+        whole. The caller closes the file. Raises the same errors as `get`, and OSError.
         """
         if not self._local:
             return BytesIO(self.get(blob_id))
@@ -208,7 +208,7 @@ class Arriving:
         return self._length
 
     def extend(self, piece: bytes) -> None:
-        """Add bytes. Raises BlobTooLarge, OSError."""
+        """Add bytes. Raises BlobTooLarge or OSError."""
         self._length += len(piece)
         _require_size("blob", self._length, self._most)
         self._hash.update(piece)

@@ -14,7 +14,7 @@ from protocol.commitments.errors import ProofError
 from protocol.commitments.geometry import split
 
 WALK_BITS: Final = 32
-"""Enough bits, because a tree of chunks has depth 30 at most."""
+"""Bits of a walk. These are enough, because a tree of chunks has depth 30 at most."""
 
 
 def chunk_at(count: int, walk: int) -> int:

@@ -80,8 +80,9 @@ def compare_value(
     value: Leaf,
     known: Callable[[Tree], PartialTree],
 ) -> Move:
-    """The move if the value of primitive n differs: to have its first wrong element judged, or split if it
-    has several blocks; or first to demand a chunk of the value.
+    """The move if the value of primitive n differs. If the first wrong chunk of the solver's value is not
+    known, the move demands a node on the way to it. Otherwise the move has the first wrong element judged or,
+    if the element has several blocks, split.
 
     `known` takes our own tree of the value and returns the solver's.
     """
@@ -181,8 +182,8 @@ def edge_output(
 
 
 def _around(game: GameView) -> tuple[bytes, bytes]:
-    """Two words that tell the contract where an input comes from or where an output goes. In the top frame
-    they are the roots of the states before and after the step; in a callee, the key of the caller's claim,
-    and zeros.
+    """Two words that tell the contract where an input comes from or where an output goes. In the top frame,
+    they are the roots of the states before and after the step. In a callee, they are the key of the caller's
+    claim and 32 zero bytes.
     """
     return (game.frame_keys[-2], bytes(32)) if game.path else (game.before, game.after)

@@ -25,11 +25,11 @@ FIRST_JUROR: Final = MAX_LOOKS * (LEVELS + 1)
 """160. Seats and looks have smaller numbers."""
 MAX_JURORS: Final = 32
 SPARE_CLAIMS: Final = 4
-"""Claims that an account may make in one seat or look besides one for each segment: one for the result, one
-for the constants, and two for items on which a jury was undecided.
+"""Number of claims that an account may make in one seat or look in addition to one for each segment: one for
+the result, one for the constants, and two for items on which a jury was undecided.
 """
 JURY_DRAWS: Final = 128
-"""Number of jury draws after which a task gets no more juries."""
+"""Number of a task's draws, of seats, looks and juries together, after which it gets no more juries."""
 UNAVAILABLE: Final = bytes(32)
 """The value that a juror attests instead of the digest and of the salt's hash if it could not get the item."""
 
@@ -67,7 +67,7 @@ class Shown(NamedTuple):
     salted_path: list[bytes]
     """Siblings of the chunk in the tensor's tree under the juror's salt."""
     salted_tensor: list[bytes]
-    """Siblings of that tree's root in the digest."""
+    """Siblings, in the digest, of the root of the tensor's tree under the juror's salt."""
 
 
 def juror_number(slot: int) -> int:
@@ -94,8 +94,8 @@ def constants_item(segments: int) -> int:
 def item_of(segment: int) -> int:
     """The item to claim if a segment's data are withheld: the state before the segment.
 
-    For the first segment it is the state after the segment, because the initial state is in the bundle. Of
-    the states before, only roots can be missing.
+    For the first segment it is the state after the segment. The state before it is the initial state, which
+    is in the bundle, so only roots can be missing.
     """
     return max(segment - 1, 1)
 
@@ -106,15 +106,17 @@ def most_claims(segments: int) -> int:
 
 
 def may_object(yes: int, no: int, jurors: int) -> bool:
-    """Whether a claimant may require the jurors that voted yes to open a chunk. This needs at least one such
-    juror (`yes`), and at most half of all `jurors` may have voted no, because with more no yes vote would be
-    paid.
+    """Whether a claimant may require the jurors that voted yes to open a chunk. At least one juror must have
+    voted yes, and at most half of all `jurors` may have voted no. If more than half voted no, yes votes are
+    not paid.
     """
     return yes > 0 and 2 * no <= jurors
 
 
 def possession_digest(salt: bytes, tensors: Sequence[BytesLike]) -> bytes:
-    """The digest that a juror attests: the root of the item's tensors (canonical bytes) under the juror's salt."""
+    """The digest that a juror attests: the root over the item's tensors, given as canonical bytes, under the
+    juror's salt.
+    """
     return _digester(salt).state_root(tensors, 0)
 
 

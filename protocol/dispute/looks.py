@@ -15,8 +15,8 @@ from protocol.dispute.errors import DisputeError
 LEVELS: Final = 4
 """Number of levels of looks."""
 MAX_LOOKS: Final = 32
-"""Maximum of seats times segments per seat (V q) in a task with looks: the contracts keep one bit of a word
-for each segment of each seat.
+"""Maximum of V q, the number of seats times the segments per seat, in a task with looks. The contracts keep
+one bit of a word for each segment of each seat.
 """
 
 
@@ -43,15 +43,21 @@ class Look(NamedTuple):
         return Look(self.level - 1, self.slot) if self.level > 1 else None
 
     def seat(self, each: int) -> int:
-        """The seat whose segment this look replays, the same for all looks of the slot; `each` is q."""
+        """The seat whose segment this look replays. All looks of the slot have the same seat. `each` is q,
+        the number of segments per seat.
+        """
         return self.slot // each
 
     def position(self, each: int) -> int:
-        """Position of this look's segment among those of the seat; `each` is q."""
+        """Position of this look's segment among the segments of the seat. `each` is q, the number of segments
+        per seat.
+        """
         return self.slot % each
 
     def looked_at(self, each: int) -> int:
-        """Number of the seat or look that this look checks, and that must reveal its secret; `each` is q."""
+        """Number of the seat or look that this look checks, and that must reveal its secret. `each` is q, the
+        number of segments per seat.
+        """
         below = self.below
         return self.seat(each) if below is None else below.number
 

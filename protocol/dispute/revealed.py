@@ -31,8 +31,8 @@ class LeafStore(Protocol):
 
 
 class Revealed:
-    """Reveals by the root and size of their tree. A reveal that arrives before its tree is used is applied
-    later.
+    """The reveals, stored by the root and the size of their tree. A reveal that arrives before its tree is
+    used is applied later.
 
     A root alone does not identify a tree, because a solver may post the same root for its step tree and for a
     trace. So the key of a `PartialTree` includes the root of our own tree with which it is compared.

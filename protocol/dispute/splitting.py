@@ -63,8 +63,8 @@ def split_move(game: GameView, instruction: Instruction, words: list[int]) -> Mo
 
 
 def answer_split(game: GameView, frame: Frame, trace: PartialTree) -> Move:
-    """The challenger's answer to stated words. The first part that differs from our own is judged if it is
-    one block, and split again otherwise.
+    """The challenger's answer to stated words. The first part whose word differs from our own is judged if it
+    is a single block, and split again otherwise.
     """
     assert game.selection is not None
     chosen = game.selection

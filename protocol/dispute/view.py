@@ -84,8 +84,9 @@ class GameView:
 
     `path` holds the call instructions selected so far. `frame_keys` are the keys of the claims of the top
     frame and of each callee on the path. `frame_roots` are the trace roots posted for these claims, each None
-    until it is posted. `claim_root` is the root that the solver posted for the current claim, or None: the
-    step tree's in phase STEP, and the trace root of the current frame from phase FRAME on.
+    until it is posted. `claim_root` is the root that the solver posted for the current claim, or None if none
+    is posted: in phase STEP the root of the step tree, and from phase FRAME on the trace root of the current
+    frame.
     """
 
     game: int

@@ -128,7 +128,8 @@ class Announcement:
 
     def require(self, job: LaneJob, members: Members, number: int, lane: int) -> None:
         """Raise `MessageError` unless lane `lane` trains in round `number` and has signed this announcement
-        for that round of the members' run of the job, with a root for each tensor of the state.
+        for that round, for this job and for the run that `members` gives, with a root for each tensor of the
+        state.
         """
         accounts, table = members.accounts, members.table
         what = f"announcement of lane {lane} in round {number}"

@@ -35,7 +35,7 @@ MOST_BYTES: Final = 1 << 20
 """Size limit of `job.json`, which consists mostly of parameter names."""
 
 MOST_ROUNDS: Final = 1 << 20
-"""The most rounds of a job. A membership table whose rounds are all the same then takes 8 MiB."""
+"""Maximum number of rounds of a job. At this number, a membership table whose rounds are all the same takes 8 MiB."""
 
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 

@@ -44,7 +44,7 @@ TABLE: Final = "table.json"
 """The file that records which lanes counted in past rounds. A changed members file must not contradict it."""
 AGAIN: Final = "train the job again, with another `run` in the file of members of all lanes"
 STOP_SECONDS: Final = 0.2
-"""Seconds between two checks by which a waiting lane finds out whether it should stop."""
+"""Seconds between two checks of whether a waiting lane should stop."""
 
 _PAST: Final = TypeAdapter(list[list[str]], config=ConfigDict(strict=True))
 
@@ -89,8 +89,9 @@ class Lane:
         """Train the remaining rounds and return the job's result, a state of the captured step.
 
         Returns None if the lane was asked to stop or was away in the last round. Raises `MessageError` if a
-        lane has announced something that the job's programs cannot have made, shared parameters or a result
-        that differ from this lane's (`Divergence`), or two states of one round (`Equivocation`).
+        lane has announced something that the job's programs cannot have made. In particular, raises
+        `Divergence` if a lane has announced shared parameters or a result that differ from this lane's, and
+        `Equivocation` if a lane has announced two states of one round.
         """
         interpreter = self.job.interpreter()
         peers = Peers(self.job, self.members, self.number, self.shelf, self.reach)
@@ -179,9 +180,9 @@ class Lane:
             raise
 
     def _require_shared(self, announcement: Announcement) -> None:
-        """Raise `Divergence` if the shared parameters that a lane announced differ from those that this lane
-        announced in the same round. If this lane joins in the next round, the state that it joins with is
-        compared instead.
+        """Raise `Divergence` if the shared parameters that another lane announced differ from those that this
+        lane announced in the same round. If this lane joins in the next round, they are compared with the
+        state that it joins with instead.
         """
         number = announcement.number
         own = self._joined_from(number + 1) or self.shelf.announced(number, self.number)
@@ -245,8 +246,8 @@ class Lane:
         """Remove what is no longer needed: the previous state, and messages that are `keep_rounds` rounds
         old.
 
-        The previous state's message is kept. If another lane joins with the previous state, all of it is
-        kept.
+        The message of the previous state is kept. If another lane joins with the previous state, the whole
+        state is kept.
         """
         gone = number - 1
         announced = self.shelf.announced(gone, self.number) if gone >= 0 else None
@@ -280,8 +281,9 @@ class Lane:
 
     def _kept(self) -> tuple[dict[str, Tensor] | None, int]:
         """The state after this lane's last announced round whose tensors are all on the shelf, and the number
-        of the next round. Without such a round, None and 0. If the table says that the lane was away in that
-        round, the state is None, and the lane joins again in a later round.
+        of the next round. Without such a round, None and 0. If the table says that the lane was away in an
+        announced round that is not earlier than it, the state is None, the number is that of the round after
+        the one in which it was away, and the lane joins again in a later round.
         """
         step = self.job.lanes.inner
         for number in reversed(self.shelf.rounds()):
@@ -354,5 +356,5 @@ class Lane:
 
 
 def shelf_folder(home: Path, job: LaneJob, run: int, number: int) -> Path:
-    """The folder, below a home folder, of a lane's shelf in one run of a job."""
+    """The folder of a lane's shelf in one run of a job, below the home folder `home`."""
     return home / "lanes" / job.id.hex()[:16] / str(run) / str(number)

@@ -47,7 +47,7 @@ LEAST_RATE: Final = 1 << 16
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """The shortest and longest pause, in seconds, before places that did not have a file are asked again."""
 PAUSED: Final = 0.1
-"""The pause as a share of the time waited so far. It bounds the relative delay and spares requests."""
+"""The pause as a share of the time waited so far. This bounds the delay relative to the wait, and saves requests."""
 ALL_TURNS: Final = 4
 """Every fourth turn asks all places. The other turns ask only the best place, to spare slow lanes."""
 HEAD_START: Final = 1.0
@@ -163,8 +163,8 @@ class Peers:
     async def results(
         self, number: int, lanes: Sequence[int], require: Callable[[Announcement], None]
     ) -> None:
-        """Wait for the announcements of `lanes` of a round, and keep them. For a round whose tensors nobody
-        needs. Raises `MessageError` if `require` refuses one.
+        """Wait for the announcements of a round by `lanes`, and keep them. The round's tensors are not
+        fetched, because nobody needs them. Raises `MessageError` if `require` refuses an announcement.
         """
         async with _Clients(self.reach) as clients:
             asked = (self._result(clients, number, lane, require) for lane in lanes)
@@ -246,8 +246,9 @@ class Peers:
         answered: asyncio.Event,
         first: bool,
     ) -> Found:
-        """Ask a place again and again until it has a file. The place that is asked `first` has a head start:
-        the others wait until it has answered and `answered` is set, but at most `HEAD_START` seconds.
+        """Ask a place again and again until it has a file. The place that is asked `first` has a head start.
+        If its first answer does not give the file, it sets `answered`. The others wait for that, but at most
+        `HEAD_START` seconds.
         """
         if not first:
             with suppress(TimeoutError):
@@ -293,7 +294,8 @@ class Peers:
         return tensor_of(kept, type_, root, what).to(self.job.device)
 
     async def _fetched(self, clients: _Clients, announced: Announcement, file: _File[Found]) -> Found:
-        """Fetch a tensor from the first place that has it. `announced` is the announcement that has its root.
+        """Fetch a tensor from the first place that has it. `announced` is the announcement that contains the
+        tensor's root.
 
         While no place has the tensor, the places are also asked for that announcement, because its lane may
         have signed another state for other lanes.

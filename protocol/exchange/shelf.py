@@ -34,7 +34,7 @@ class Place(Protocol):
     """A public place where files are published, such as a bucket."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file, replacing any contents."""
+        """Write a file, replacing an existing file of that name."""
 
 
 def announcement_name(number: int, lane: int) -> str:
@@ -51,7 +51,7 @@ class Shelf:
     """The folder of one lane in one run of one job. Any thread may read and write. Raises `OSError` if the
     disk fails.
 
-    Announcements and published tensors are also written to `place`, and there first, for readers that cannot
+    If `place` is given, announcements and published tensors are written there first, for readers that cannot
     reach this lane.
     """
 
@@ -132,7 +132,7 @@ class Shelf:
         return sorted(int(path.name) for path in (self.folder / ROUNDS).iterdir() if path.name.isdecimal())
 
     def remove(self, roots: Iterable[bytes]) -> None:
-        """Delete tensors."""
+        """Delete the tensors with these roots."""
         for root in roots:
             with suppress(FileNotFoundError):
                 (self.folder / tensor_name(root)).unlink()

@@ -24,8 +24,8 @@ def operations(program: Program, kernels: Mapping[bytes, Kernel]) -> dict[Family
     """Operations of one run of a checked program, by family. `kernels` holds the kernels that run the
     program's calls, by program id.
 
-    They add up to the program's cost. If hashing determines the cost, each family has the same share of the
-    cost as of the operations that the run itself takes.
+    The families' operations add up to the program's cost. If hashing determines the cost, the operations of
+    each family are scaled up by the same factor.
     """
     counted: dict[Family, int] = dict.fromkeys(Family, 0)
     _count(program, kernels, counted, {})

@@ -35,8 +35,8 @@ _log = logging.getLogger("assay.numerics")
 
 
 def device_of(setting: str) -> torch.device:
-    """The device for a setting: `auto` (CUDA if there is one), `cpu`, `cuda`, or `cuda:` and a number. Raises
-    `DeviceError`.
+    """The device for a setting: `auto` (CUDA if available, else the CPU), `cpu`, `cuda`, or `cuda:` and a
+    number. Raises `DeviceError`.
     """
     there = torch.cuda.is_available()
     kind, _, number = setting.partition(":")
@@ -101,7 +101,7 @@ EXECUTORS: Final[dict[int, Callable[[Work, torch.device], Executor]]] = {1: _fir
 
 
 class Recorder(Protocol):
-    """Records a step so that it can be run again: `CudaRecorder`, if there is a GPU."""
+    """Records a step so that it can be run again. On a GPU this is a `CudaRecorder`."""
 
     def record(self, step: Callable[[], Mapping[str, Tensor]]) -> Callable[[], object]:
         """Call `step` once and record the kernels that it starts. Return a function that runs these kernels."""

@@ -31,9 +31,9 @@ class MeasuredError(AssayError):
 
 class Measured(BaseModel):
     """A device's measurement. `operations` are per second, by family. `hashing` is the speed of computing a
-    state's root; `written` and `read` are the speeds of the home folder's disk; all three are in bytes a
+    state's root, and `written` and `read` are the speeds of the home folder's disk, all three in bytes a
     second. `files` is how many small files a second the disk takes if each must be on the disk before the
-    next is written; files of earlier releases do not have it. `package` and `torch` are the versions that
+    next is written; measurements by earlier releases lack it. `package` and `torch` are the versions that
     were measured.
     """
 

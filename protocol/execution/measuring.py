@@ -101,7 +101,7 @@ def _operations(family: Family, device: torch.device, known: Mapping[Family, flo
 
 
 def _hashing(device: torch.device, seconds: float) -> float:
-    """Bytes a second when computing the root of a state on the device."""
+    """Bytes of a state that are hashed a second when its root is computed on the device."""
     work, state = yardstick(Family.PRODUCTS)
     placed = {name: x.to(device) for name, x in state.items()}
     work.program.state_root(placed)  # compiles the kernel on a GPU

@@ -91,7 +91,8 @@ def run_steps(
     """The state after `steps` steps, beginning with step `first`. If the executor is an `InTurns`, each step
     and its `on_step` share one turn.
 
-    Pass `state` without keeping a reference. It may have gigabytes, and is then freed after the first step.
+    Pass `state` without keeping a reference to it. A state may take gigabytes, and without other references
+    it is freed after the first step.
     """
     turn = executor.turn if isinstance(executor, InTurns) else nullcontext
     for number in range(first, first + steps):
@@ -229,8 +230,8 @@ class Replay:
 
     def _trace(self, segment: int, step: int) -> Frame:
         """Trace a step, and also run it once, so that the tensor roots of the states before and after it need
-        no replay. So after its step tree a game runs at most C steps and hashes at most C + 1 states, which
-        is one replay.
+        no replay. So once its step tree is made, a game runs at most C steps and hashes at most C + 1 states,
+        as in one replay.
         """
         number = first_step(segment, self._segment_steps) + step - 1
         before = self.state(segment, step - 1)

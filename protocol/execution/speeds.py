@@ -24,8 +24,8 @@ class Speeds:
         self._lock = Lock()
 
     def of(self, program: bytes, operations: int) -> Callable[[float], None]:
-        """A callback that takes the seconds of each step of a program. A step of the program has `operations`
-        operations.
+        """A callback to call after each step of a program with the seconds that the step took. A step of the
+        program has `operations` operations.
         """
 
         def note(seconds: float) -> None:

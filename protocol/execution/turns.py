@@ -37,9 +37,9 @@ class Stopped(InternalError):
 
 @dataclass(slots=True, eq=False)
 class Scheduled:
-    """A training on a device, with the deadline `until`. `dropped` means that it needs no further turn.
-    `since` is when it began to wait for trainings with an earlier deadline, or None if it is not waiting.
-    `before` is how many seconds it had waited before that.
+    """A training on a device, with the deadline `until`. `dropped` means that the training needs no further
+    turn. `since` is when it began to wait for trainings with an earlier deadline, or None if it is not
+    waiting. `before` is how many seconds it had waited before that.
     """
 
     until: float
@@ -110,7 +110,9 @@ class Turns:
 
     @contextmanager
     def due(self, by: float) -> Iterator[None]:
-        """Set the deadline of this thread's requests inside the block. Without this, they have no deadline."""
+        """Set the deadline of this thread's requests inside the block. Outside of such a block, requests have
+        no deadline.
+        """
         before, self._thread.by = self._by, by
         try:
             yield
@@ -134,7 +136,9 @@ class Turns:
                 self._changed.notify_all()
 
     def drop(self, training: Scheduled) -> None:
-        """Mark a training as needing no further turn. If it waits for one, the waiting raises Stopped."""
+        """Mark a training as needing no further turn. If the training is waiting for a turn, the wait raises
+        Stopped.
+        """
         with self._changed:
             training.dropped = True
             self._changed.notify_all()
@@ -245,7 +249,9 @@ class Turns:
         return not barred and may_begin(ask, waiting, running, self._shared)
 
     def _is_later(self, ask: Ask) -> bool:
-        """Whether another training on the same device has an earlier deadline."""
+        """Whether another training on the same device has an earlier deadline than the training of this
+        request. False if the request is not part of a training.
+        """
         mine = ask.training
         if mine is None:
             return False

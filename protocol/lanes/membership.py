@@ -23,8 +23,8 @@ class Membership:
 
     Raises `MembershipError` for rows of unequal length, for no rows, and for a round in which no lane trains.
 
-    A lane joins if it trains in a round and was away in the round before: it starts from the state of a lane
-    that trained in the round before. A lane that stays away has left, or was evicted.
+    A lane joins in a round if it trains in that round and was away in the round before. It then starts from
+    the state of a lane that trained in the round before. A lane that stays away has left, or was evicted.
     """
 
     rows: tuple[tuple[Part, ...], ...]
@@ -66,8 +66,8 @@ class Membership:
         return len(self.rows[0])
 
     def member(self, number: int) -> int:
-        """The first lane that trains in a round. A lane that joins in the next round starts from its
-        state.
+        """The first lane that trains in a round. A lane that joins in the next round starts from the state of
+        this first lane.
         """
         return next(lane for lane, part in enumerate(self.rows[number]) if part is not Part.AWAY)
 

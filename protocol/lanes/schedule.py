@@ -1,17 +1,17 @@
 """Estimates when a job of lanes ends, from its width, inner steps and density. Pure arithmetic on times and
 links.
 
-The model: all lanes begin a round together. A lane computes (absorb, H inner steps, emit, keeping and
-checking states), and then fetches the other W - 1 messages. A message passes between two lanes once both have
-computed. A lane's downlink passes W - 1 messages. Its uplink passes W - 1 copies of its message, or a single
-copy to a bucket, which serves the message once it has the whole of it. Messages on a link share its rate, so
-the last one ends at the same time as if they were sent one after another. A round ends when every link has
-passed its messages.
+The model: all lanes begin a round together. A lane computes (absorb, H inner steps, emit, keeping its state,
+checking and keeping the others' messages), and then fetches the other W - 1 messages. A message passes
+between two lanes once both have computed. A lane's downlink passes W - 1 messages. Its uplink passes W - 1
+copies of its message, or a single copy to a bucket, which serves the message once it has received all of it.
+Messages on a link share its rate, so the last one ends at the same time as if they were sent one after
+another. A round ends when every link has passed its messages.
 
 This is exact if all lanes compute for the same time: each message then gets an equal share of both its links,
 and the slowest link never waits for another. In addition, `QUESTIONS` round trips are counted. The model
-ignores that a lane with all messages begins the next round before the others do. docs/lanes.md compares it
-with measurements over shaped links.
+ignores that a lane that has all messages begins the next round before the others do. docs/lanes.md compares
+it with measurements over shaped links.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ class Link:
 class Times:
     """Measurements on one machine: seconds of one `step`, and of the rest of a round's computing.
 
-    `beside` maps (width, block) to the seconds of absorbing, emitting, and keeping and checking states.
-    `message_bytes` maps a block size to the bytes of a message and its announcement.
+    `beside` maps (width, block) to the seconds of absorbing, emitting, keeping the lane's state, and checking
+    and keeping the others' messages. `message_bytes` maps a block size to the bytes of a message and its
+    announcement.
     """
 
     step: float
@@ -119,7 +120,7 @@ def round_seconds(
     bucket: bool = False,
     trip: float = 0.0,
 ) -> float:
-    """Seconds that a round takes. `computing` holds the seconds that each lane computes, `trip` is the
+    """Seconds that a round takes. `computing` holds the seconds that each lane computes. `trip` is the
     seconds of a network round trip.
     """
     if len(computing) == 1:
@@ -157,11 +158,13 @@ def schedules(
     trip: float = 0.0,
     everything: bool = False,
 ) -> list[Schedule]:
-    """All schedules that train `steps` steps with the widths and blocks of `times`, the earliest end first.
+    """All schedules that train `steps` steps with the widths and blocks of `times`, sorted by their end, the
+    earliest first.
 
-    Of schedules that end equally soon, the nearest to all-reduce comes first. W lanes use the first W links
-    and speeds. Without `everything`, only schedules within `MOST_INNER` and `LEAST_TURNS` are returned.
-    Raises `ScheduleError` for fewer links or speeds than lanes, and if no schedule is left.
+    Of schedules that end at the same time, the one with the fewest inner steps comes first, then the one with
+    the smallest block. W lanes use the first W links and speeds. Without `everything`, only schedules within
+    `MOST_INNER` and `LEAST_TURNS` are returned. Raises `ScheduleError` if there are fewer links or speeds
+    than lanes, or if no schedule is left.
     """
     found: list[Schedule] = []
     for (width, block), beside in times.beside.items():
@@ -251,7 +254,9 @@ def speeds_of(text: str, width: int) -> tuple[float, ...]:
 
 
 def _each(text: str, what: str, width: int) -> list[str]:
-    """The entry of each lane in a comma-separated list."""
+    """Split a comma-separated list into the entries of the lanes. A single entry is repeated for all lanes.
+    Raises `ScheduleError` if several entries are given, but fewer than `width`.
+    """
     given = [one.strip() for one in text.split(",")]
     if len(given) == 1:
         return given * width

@@ -242,7 +242,7 @@ def _block(density: float | Fraction | None, width: int) -> int | None:
 
 
 def _trained(captured: CapturedStep, given: Sequence[str] | None) -> tuple[str, ...]:
-    """The trained tensors, in the state's order."""
+    """The names of the trained tensors, in the state's order. Raises `LanesError`."""
     if given is None:
         if captured.origin is None:
             raise LanesError(
@@ -282,7 +282,9 @@ def _own_types(length: int, block: int) -> dict[str, TensorType]:
 
 
 def _widened(program: Program, state: int, more: Sequence[TensorType]) -> Program:
-    """The program with more state tensors after its first `state` ones; it passes them on unchanged."""
+    """The program with `more` state tensors inserted after its first `state` ones. It passes the inserted
+    tensors on unchanged.
+    """
 
     def moved(instruction: Instruction) -> Instruction:
         if instruction.op is not Op.INPUT:

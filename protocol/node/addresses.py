@@ -25,7 +25,7 @@ _PATH = re.compile(r"(?:[A-Za-z0-9/._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*")
 
 
 class BadAddress(AssayError):
-    """The text is not an http or https address of host, port and path."""
+    """The text is not an http or https address that consists of a host, a port and a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Address:
 
     @property
     def authority(self) -> str:
-        """Host and port in the form of URLs and the Host header (RFC 9110 section 7.2)."""
+        """Host and port, as written in URLs and in the Host header (RFC 9110 section 7.2)."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -96,7 +96,7 @@ def parsed(text: str) -> Address | None:
 
 
 def require_web_url(url: str) -> str:
-    """Check a URL of the operator's own node or server, and return it without surrounding spaces. It may
+    """Check a URL of the operator's own node or server, and return it without surrounding spaces. The URL may
     have any path, query or user. Raises ValueError unless it is http or https, with a host.
     """
     try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def parse_json(data: bytes) -> Any:
-    """Parse UTF-8 encoded JSON. Raises ValueError, also if it is nested too deeply."""
+    """Parse UTF-8 encoded JSON. Raises ValueError if it is invalid or too deeply nested."""
     from pydantic import ValidationError
 
     try:

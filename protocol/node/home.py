@@ -32,7 +32,7 @@ class Home:
     @classmethod
     def find(cls, given: Path | None = None) -> Home:
         """The home folder: `given`, else $ASSAY_HOME, else ~/.assay. Raises HomeError if the path begins with
-        the home folder of a user who does not exist.
+        "~" or "~user" and that home folder is not known.
         """
         chosen = given or Path(os.environ.get(VARIABLE) or "~/.assay")
         try:

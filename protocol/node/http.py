@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 MAX_HEADERS = 16_384
 """Maximum bytes of an unfinished request."""
 FILES = 1 << 16
-"""Maximum number of files that a process with a server may open, as far as the system permits: its
-connections, its connections to other parties, and files. The number is not higher, because some programs that
-the process may start close every file number up to the limit.
+"""Maximum number of files that a process with a server may open, if the system permits so many. Connections
+with clients and with other parties count as files. The number is not higher, because some programs that the
+process may start close every file number up to the limit.
 """
 
 

@@ -27,12 +27,12 @@ LEAST_RATE = 1 << 20
 of state in 25 minutes. Slower peers would take time or memory from others.
 """
 ATTEMPT_SECONDS: Final = 1.0
-"""Seconds for an attempt to connect to each IP address of a name, except the last one, which gets the
-client's connect timeout.
+"""Maximum seconds for an attempt to connect to each IP address of a name, except the last one, for which the
+client's connect timeout holds.
 """
 OVERHEAD: Final = 1 << 18
-"""Bytes that an answer may have in addition to twice the bytes allowed for its body: h11 accepts 100 KiB of
-headers and 100 KiB of trailers.
+"""Bytes that an answer as a whole may have beyond twice the bytes allowed for its body: h11 accepts 100 KiB
+of headers and 100 KiB of trailers.
 """
 
 

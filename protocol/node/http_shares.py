@@ -208,9 +208,9 @@ class SharedProtocol(TimedProtocol):
         return in_body or bool(self.conn.trailing_data[0])
 
     def _make_room(self) -> None:
-        """Close a connection: the one whose client has kept the server waiting longest, preferably one that
-        is held. If no client keeps the server waiting, close one of the largest share of the largest site,
-        preferably one that waits for its turn.
+        """Close a connection. If any clients keep the server waiting, close the one that has kept it waiting
+        longest, among the held connections if there are any. Otherwise close one of the largest share of the
+        largest site, preferably one that waits for its turn.
         """
         peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
         waiting = [peer for peer in peers if peer.waited is not None]
@@ -226,8 +226,8 @@ class SharedProtocol(TimedProtocol):
         last._end()
 
     def _hold(self) -> None:
-        """Stop reading, and refuse the client later. A hostile client that was refused at once would also
-        return at once.
+        """Stop reading, and refuse the client later, because a hostile client that is refused at once returns
+        at once.
         """
         self._half = False
         self._own.read.discard(self)

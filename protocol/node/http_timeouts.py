@@ -68,7 +68,7 @@ class TimedProtocol(H11Protocol):
         return None if self._allowed() == math.inf else self._lasted()
 
     def _lasted(self) -> float:
-        """Seconds since the connection was first seen in this state."""
+        """Seconds since the connection was first seen in its present state."""
         now, state = self.loop.time(), (self.cycle, self._owes(), self.transport.is_closing(), self._pauses)
         if state != self._state:
             self._state, self._since = state, now

@@ -67,8 +67,8 @@ class Reach:
 
 
 def _is_public(ip: IP) -> bool:
-    """Whether a host on the internet may have this address. An IPv6 address that leads to an IPv4 address is as
-    public as that one.
+    """Whether a host on the internet may have this address. An IPv6 address that contains an IPv4 address is
+    public if the IPv4 address is.
     """
     if isinstance(ip, IPv4Address):
         return ip.is_global and not ip.is_multicast

@@ -209,7 +209,8 @@ class Plan:
     buffers: int
 
     def run(self, x: Array, y: Array) -> None:
-        """Write the function of x to y, both contiguous f32 of equal length; NaN is made canonical.
+        """Evaluate the plan's function on x and write the result to y, both contiguous f32 of equal length;
+        NaN is made canonical.
 
         All blocks have the same size, so the last one may overlap the one before it.
         """
@@ -262,7 +263,8 @@ _plan = lru_cache(maxsize=None)(plan)
 
 
 def evaluate(function: Callable[[Any, Any], Any], x: Array, y: Array, threads: int) -> None:
-    """Write a list's function of x to y, both contiguous f32 of one axis, on up to `threads` threads.
+    """Evaluate a list on x and write the result to y, both contiguous f32 of one axis, on up to `threads`
+    threads.
 
     The threads end with the call, because a pool would not survive a fork. They use the caller's
     floating-point mode.

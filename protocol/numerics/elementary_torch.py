@@ -1,7 +1,7 @@
-"""Elementary functions on torch tensors: the lists of `elementary`, evaluated operation by operation.
+"""Elementary functions on torch tensors: the lists of `elementary`.
 
-A compiled function is used instead if there is one, otherwise `elementary_blocks` on the CPU. The bits are
-the same.
+A list's compiled function is used if one may run on the tensor. Otherwise `elementary_blocks` evaluates the
+list on the CPU, and torch evaluates it operation by operation on other devices. The bits are the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protocol.numerics.types import canonical
 COMPILED = {
     getattr(elementary, name): Map[name.upper()] for name in elementary.__all__ if name != "Operations"
 }
-"""The number of each list's compiled function."""
+"""Each list of `elementary`, mapped to the number of its compiled function."""
 
 
 def exp_f32(x: Tensor) -> Tensor:
@@ -67,8 +67,7 @@ def rsqrt_f32(x: Tensor) -> Tensor:
 def evaluate(function: Callable[[Any, Any], Any], x: Tensor, compiled: Map | None = None) -> Tensor:
     """Evaluate a list of one argument, such as those of `elementary`, on an f32 tensor of any shape.
 
-    For a list that is not in `elementary`, `compiled` is the number of its compiled function, if there is
-    one.
+    If the list is not in `elementary` but has a compiled function, `compiled` is the number of that function.
     """
     which, fused = compiled or COMPILED.get(function), fused_for(x)
     if which is not None and fused is not None:

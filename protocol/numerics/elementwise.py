@@ -114,7 +114,7 @@ def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 MANY = 1 << 14
-"""From this many elements on, branch-free passes are faster than `where`, which mispredicts branches (8x)."""
+"""From this many elements on, passes without branches are faster than `where`, which mispredicts branches (8x)."""
 
 
 def _select_by_bits(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -164,7 +164,7 @@ def mulhi(x: Tensor, y: Tensor) -> Tensor:
 
 
 def bits(x: Tensor) -> Tensor:
-    """The bit pattern of an f32 as u32; NaN reads 0x7fc00000."""
+    """The bit pattern of an f32 as u32; every NaN gives 0x7fc00000."""
     return canonical(x).contiguous().view(torch.int32)
 
 
@@ -244,9 +244,10 @@ def _cast_f32(x: Tensor, target: DType) -> Tensor:
 
 
 def _narrow_(x: Tensor) -> Tensor:
-    """i64 to 32 bits modulo 2^32, without the implementation-defined cast of out-of-range values.
+    """Reduce i64 to 32 bits modulo 2^32, without the implementation-defined cast of out-of-range values.
 
-    Writes to `x`, so that all temporaries of an operation fit into `WORKSPACE` (`protocol.tasks.bundles.limits`).
+    Writes to `x`, so that all temporaries of an operation fit into `WORKSPACE`
+    (`protocol.tasks.bundles.limits`).
     """
     return x.bitwise_and_(0xFFFFFFFF).bitwise_xor_(0x80000000).sub_(0x80000000).to(torch.int32)
 

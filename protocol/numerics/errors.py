@@ -1,4 +1,4 @@
-"""Errors of the arithmetic that code without torch can catch.
+"""Errors of the arithmetic, in a module that code without torch can import.
 
 `protocol.errors` draws the tree of all errors.
 """

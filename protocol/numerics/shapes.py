@@ -1,4 +1,6 @@
-"""Caches broadcast shapes: torch takes tens of microseconds per shape, and a small step needs hundreds."""
+"""Caches broadcast shapes: torch takes tens of microseconds to compute one, and a small step needs hundreds
+of them.
+"""
 
 from __future__ import annotations
 

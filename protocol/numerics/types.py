@@ -117,8 +117,8 @@ def to_bytes(x: Tensor, dtype: DType) -> bytes:
 
 
 def canonical_buffer(x: Tensor, dtype: DType) -> memoryview:
-    """The bytes of `to_bytes`, valid until `x` is written to. They are not copied if `x` is a contiguous CPU
-    tensor that has no NaN and is not of bools.
+    """The bytes of `to_bytes`, valid until `x` is written to. If `x` is a contiguous CPU tensor that has no
+    NaN and is not of bools, the bytes are those of `x` itself, not a copy.
 
     For a contiguous `x`, the function uses one core and none of torch's threads, so it can run at the same
     time as a step.
@@ -128,7 +128,8 @@ def canonical_buffer(x: Tensor, dtype: DType) -> memoryview:
 
 
 def canonical_rows(x: Tensor, dtype: DType) -> NDArray[np.uint8]:
-    """Canonical bytes of the rows of `x` [rows, row], without a copy in the same cases as `canonical_buffer`.
+    """Canonical bytes of the rows of `x` [rows, elements], u8 [rows, bytes]. They are not a copy if `x` is on
+    the CPU, has no NaN and is not of bools.
 
     The elements of a row must be contiguous; there may be gaps between rows.
     """
@@ -140,10 +141,11 @@ def canonical_rows(x: Tensor, dtype: DType) -> NDArray[np.uint8]:
 
 
 def from_bytes(data: bytes | bytearray | memoryview, dtype: DType, shape: Sequence[int]) -> Tensor:
-    """Load trusted or untrusted bytes: every NaN becomes 0x7fc00000, a bool is byte != 0.
+    """Load trusted or untrusted bytes: every NaN becomes 0x7fc00000, and every bool byte other than 0 becomes
+    true.
 
     Returns a new, writable CPU tensor of `shape`. Raises `NumericsError` if the length does not fit the
-    shape.
+    shape, or if an axis has size 0.
     """
     count = math.prod(shape)
     raw = np.frombuffer(data, dtype=np.uint8)

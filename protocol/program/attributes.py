@@ -16,14 +16,13 @@ PROGRAM_ID_BYTES = 32
 
 
 def decode_nothing(attributes: bytes) -> None:
-    """For primitives without attributes: raises `EncodingError` if there are bytes."""
+    """Raise `EncodingError` unless `attributes` is empty. For primitives without attributes."""
     Reader(attributes).end()
 
 
 def encode_index(k: int) -> bytes:
-    """`input`, `output`: the number of the frame's input or output.
-
-    `philox`: the stream. `scatter_sum`: R, the number of rows.
+    """Attributes of `input` and `output`, for which k is the number of the frame's input or output; of
+    `philox`, for which k is the stream; and of `scatter_sum`, for which k is R, the number of rows.
     """
     return codec.u32(k)
 
@@ -37,7 +36,9 @@ def decode_index(attributes: bytes) -> int:
 
 
 def encode_byte(value: int) -> bytes:
-    """`concat`: the axis. `quantise`, `to_fixed`, `round_scaled`: p."""
+    """Attributes of `concat`, for which `value` is the axis, and of `quantise`, `to_fixed` and
+    `round_scaled`, for which it is p.
+    """
     return codec.u8(value)
 
 
@@ -50,21 +51,23 @@ def decode_byte(attributes: bytes) -> int:
 
 
 def decode_literal(attributes: bytes, itemsize: int) -> bytes:
-    """`constant`: one element, canonical little-endian bytes."""
+    """The literal of a `constant`: the canonical little-endian bytes of one element."""
     if len(attributes) != itemsize:
         raise EncodingError(f"a literal of {itemsize} bytes", f"{len(attributes)}")
     return attributes
 
 
 def decode_program_id(attributes: bytes) -> bytes:
-    """`call`: the callee's id."""
+    """The program id of the callee of a `call`."""
     if len(attributes) != PROGRAM_ID_BYTES:
         raise EncodingError(f"a program id of {PROGRAM_ID_BYTES} bytes", f"{len(attributes)}")
     return attributes
 
 
 def encode_strided(offset: int, strides: Sequence[int]) -> bytes:
-    """`strided`: flat offset and one stride per axis of the result, all in elements of the operand."""
+    """Attributes of `strided`: a flat offset, and a stride for each axis of the result, all in elements of
+    the operand.
+    """
     return codec.i64(offset) + b"".join(map(codec.i64, strides))
 
 
@@ -78,7 +81,7 @@ def decode_strided(attributes: bytes, rank: int) -> tuple[int, tuple[int, ...]]:
 
 
 def encode_pad(low: Sequence[int], literal: bytes) -> bytes:
-    """`pad`: elements before the operand on every axis, and the fill element."""
+    """Attributes of `pad`: for each axis, the number of elements before the operand; then the fill element."""
     return b"".join(map(codec.u32, low)) + literal
 
 

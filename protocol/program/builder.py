@@ -40,14 +40,16 @@ class Builder(Recorder):
     # movement
 
     def strided(self, x: Value, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Value:
-        """A view: element [i…] is x at flat index offset + Σ i stride, which must be inside x."""
+        """A view of x: element [i…] of the view is the element of x at flat index offset + Σ i stride, which
+        must be inside x.
+        """
         if len(shape) != len(strides):
             raise RuleError(f"{len(shape)} strides", str(len(strides)), operation="strided")
         declared = TensorType(x.dtype, tuple(shape))
         return self._primitive(Op.STRIDED, (x,), attrs.encode_strided(offset, strides), declared)
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value:
-        """The same elements in C order with another shape; no instruction if the shape is the same."""
+        """The same elements in C order with another shape. No instruction is recorded if the shape is the same."""
         target = TensorType(x.dtype, tuple(shape))
         if target.elements != x.type.elements:
             raise RuleError(f"a shape of {x.type.elements} elements", str(target), operation="reshape")
@@ -63,13 +65,15 @@ class Builder(Recorder):
         return self.strided(x, [x.shape[a] for a in axes], [strides[a] for a in axes])
 
     def transpose(self, x: Value, first: int, second: int) -> Value:
-        """Swap two axes; negative ones count from the end."""
+        """Swap two axes. A negative axis counts from the end."""
         axes = list(range(x.type.rank))
         axes[first], axes[second] = axes[second], axes[first]
         return self.permute(x, axes)
 
     def expand(self, x: Value, shape: Sequence[int]) -> Value:
-        """Repeat x along missing and size-1 axes, aligned at the right; no instruction for an equal shape."""
+        """Repeat x along axes that it lacks or that have size 1, until it has `shape`. Axes are aligned at
+        the right. No instruction is recorded if x already has this shape.
+        """
         if tuple(shape) == x.shape:
             return x
         missing = len(shape) - x.type.rank
@@ -118,7 +122,9 @@ class Builder(Recorder):
         return x if shape == x.shape else self.pad(x, shape, [0] * x.type.rank, fill)
 
     def gather(self, x: Value, index: Value) -> Value:
-        """The rows of x [R, c…] that i32 index [n…] selects: [n…, c…]. An index outside 0 … R-1 gives zero bits."""
+        """The rows of x [R, c…] that `index`, i32 [n…], selects: [n…, c…]. For an index outside 0 … R-1, all
+        bits of the row are zero.
+        """
         return self._primitive(Op.GATHER, (x, index))
 
     # single-element operations; operands broadcast
@@ -168,7 +174,7 @@ class Builder(Recorder):
         return self._primitive(Op.RINT, (x,))
 
     def scale(self, x: Value, k: Value) -> Value:
-        """x 2^k for f32 x and i32 k, one rounding."""
+        """x 2^k for f32 x and i32 k, rounded once."""
         return self._primitive(Op.SCALE, (x, k))
 
     def lt(self, x: Value, y: Value) -> Value:
@@ -184,7 +190,7 @@ class Builder(Recorder):
         return self._primitive(Op.EQ, (x, y))
 
     def select(self, condition: Value, x: Value, y: Value) -> Value:
-        """x where the bool `condition` holds, else y. x and y may have any type, but must have the same one."""
+        """x where the bool `condition` holds, else y. x and y may have any type, but both must have the same type."""
         return self._primitive(Op.SELECT, (condition, x, y))
 
     def and_(self, x: Value, y: Value) -> Value:
@@ -212,7 +218,7 @@ class Builder(Recorder):
         return self._primitive(Op.MULHI, (x, y))
 
     def cast(self, x: Value, dtype: DType) -> Value:
-        """Convert to another type (encoding.md, "Casts"); no instruction if x has it already."""
+        """Convert to another type (encoding.md, "Casts"). No instruction is recorded if x already has this type."""
         if x.dtype is dtype:
             return x
         return self._primitive(Op.CAST, (x,), b"", TensorType(dtype, x.shape))
@@ -288,7 +294,8 @@ class Builder(Recorder):
         return self._primitive(Op.ARGMAX, (x,))
 
     def scatter_sum(self, index: Value, x: Value, rows: int) -> Value:
-        """i64 [… R] from i32 index [N] and i64 x [… N]: wrapping sums of the x[k] with index[k] = r.
+        """i64 [… R] from i32 index [N] and i64 x [… N]: element r is the wrapping sum of the x[k] with
+        index[k] = r.
 
         R is `rows`. Elements with an index outside 0 … R-1 are dropped, so pad with an index of -1.
         """

@@ -157,7 +157,9 @@ def _count(operands: tuple[TensorType, ...], count: int) -> None:
 
 
 def _at(program: Program, number: int, action: Callable[[], T]) -> T:
-    """Run `action`. If it raises an error, raise one that also names the instruction."""
+    """Run `action`. Any `ProgramError` other than a `CheckError` is raised as a `CheckError` that names the
+    program and the instruction.
+    """
     try:
         return action()
     except CheckError:

@@ -25,7 +25,7 @@ Calls and outputs are charged too; otherwise nested empty programs could run for
 """
 
 HASHED = 7
-"""Operations to hash a byte: 2 x 10^9 operations per second over 300 MB per second (dispute.md section 6)."""
+"""Operations to hash a byte: 2 x 10^9 operations per second, divided by 300 MB per second (dispute.md section 6)."""
 
 WEIGHTS: Mapping[Op, int] = {
     **dict.fromkeys((Op.STRIDED, Op.CONCAT, Op.PAD, Op.SELECT, Op.LT, Op.LE, Op.DIV), 4),
@@ -36,11 +36,11 @@ WEIGHTS: Mapping[Op, int] = {
     Op.CAST: 32,
     Op.ROUND_SCALED: 48,
 }
-"""The weight of each opcode, by which its `Primitive.operations` are multiplied; the others have weight 1."""
+"""Factors by which the `Primitive.operations` of these opcodes are multiplied. Other opcodes have weight 1."""
 
 ROW = 16
-"""Additional operations for each result of a reduction or a `dot`, because a row may have a single element,
-and for each operand element of a `dot`, because the element may be used only once.
+"""Operations added for each result of a reduction or a `dot`, because a row may have a single element. For a
+`dot` they are also added for each element of the operands, because the element may be used only once.
 """
 
 
@@ -48,8 +48,8 @@ and for each operand element of a `dot`, because the element may be used only on
 class Cost:
     """The cost of one run of a program, callees included.
 
-    `operations` is at least the cost of hashing one path of frames of a trace. So if only a task's terms are
-    known, they bound the hashing too.
+    `operations` is at least the cost of hashing one path of frames of a trace. So a task's terms alone give a
+    bound on the hashing too.
 
     `peak_bytes` are the most canonical bytes alive at once in fast execution without fused kernels, including
     inputs. An output lives from its instruction to the end of its frame. With temporaries, primitives and
@@ -61,9 +61,9 @@ class Cost:
     The other fields are for games, which trace one path of frames (`protocol.tasks.owed.Traces`). Each field
     is that of the path on which it is largest. `eager_operations` are the operations of the frames' own
     instructions, which a trace runs one by one. `called_operations` are the operations of the frames' calls.
-    If hashing determines `operations`, they are scaled up by the same factor, so that calls take the same
-    share of a step's time. `path_bytes` are the bytes of the frames' values, and `value_bytes` the bytes of
-    the largest value of any frame.
+    If hashing determines `operations`, `called_operations` are scaled up by the same factor, so that calls
+    take the same share of a step's time. `path_bytes` are the bytes of the frames' values, and `value_bytes`
+    the bytes of the largest value of any frame.
     """
 
     operations: int
@@ -165,10 +165,10 @@ PANEL_ROWS = 32
 
 
 def _packed(instruction: Instruction) -> int:
-    """For a `dot`, the bytes of padding that complete the last panel of each operand, for one product of its
+    """The bytes of padding that complete the last panel of each operand of a `dot`, for one product of its
     batch.
 
-    For other primitives, 0.
+    0 for other primitives.
     """
     if instruction.op is not Op.DOT:
         return 0

@@ -1,7 +1,7 @@
 """The salted root of a state, computed directly from its tensors (audit.md section 4).
 
 Only the chunks that the digest selects are read. A tensor in CPU memory in committed form is read without
-copies. From another device, the chunks are copied to the host.
+copies. The chunks of a tensor on another device are copied to the host.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class Fusion:
     """Instructions of a frame that fast execution may run as one, with the same bits.
 
     `run` replaces the instructions `numbers`. It runs in place of instruction `at`, when all `operands` are
-    available. Other instructions read no values of `numbers` except `results`. `ready` says whether the
-    fusion can run now.
+    available. Other instructions read none of the values that these instructions make, except `results`.
+    `ready` says whether the fusion can run now.
     """
 
     numbers: frozenset[int]
@@ -148,12 +148,12 @@ class Interpreter:
         return tuple(whole[id(x)] for x in outputs)
 
     def run_frame(self, program: Program, inputs: Sequence[Tensor], path: Path) -> tuple[Tensor, ...]:
-        """The outputs of the frame at `path`. Unlike the outputs of `run`, an output need not be contiguous
-        if the frame, or a call in it, only passes the value on.
+        """The outputs of the frame at `path`. Unlike an output of `run`, an output need not be contiguous if
+        it is an input of the frame or a result of a call.
 
-        The cost of a call, 2^14 operations, does not cover copying such a value each time. Any other output
-        is copied if necessary, once even if several outputs have the same value. The cost of the instruction
-        that made the value covers this copy.
+        Such an output is not copied, because the cost of a call, 2^14 operations, would not cover a copy in
+        each frame. Any other output is made contiguous, once even if several outputs have the same value. The
+        cost of the instruction that made the value covers this copy.
         """
         require_types(program.inputs, inputs, f"inputs of {program.name}")
         values: dict[int, Tensor] = {}
@@ -183,9 +183,10 @@ class Interpreter:
         return tuple(outputs[k] for k in range(len(program.outputs)))
 
     def _constant(self, site: Site) -> Tensor:
-        """A constant.
+        """The tensor of a `constant` instruction.
 
-        On a device other than the CPU it is cached, so that it is copied there only in the first step.
+        On a device other than the CPU the tensor is cached, so that it is copied to the device only in the
+        first step.
         """
         evaluate = PRIMITIVES[Op.CONSTANT].evaluate
         if self._device.type == "cpu":
@@ -253,7 +254,7 @@ def gather_operands(
 
 
 def require_types(types: Sequence[TensorType], tensors: Sequence[Tensor], what: str) -> None:
-    """Raise `ValueMismatch` unless the tensors have, one by one, the storage type and the shape of `types`."""
+    """Raise `ValueMismatch` unless there is one tensor for each of `types`, with its storage type and its shape."""
     if len(types) != len(tensors):
         raise ValueMismatch(f"{len(types)} {what}", str(len(tensors)))
     for k, (type_, tensor) in enumerate(zip(types, tensors, strict=True)):

@@ -18,7 +18,9 @@ def releases(program: Program) -> tuple[tuple[int, ...], ...]:
 
 
 def releases_among(program: Program, numbers: Sequence[int]) -> list[tuple[int, ...]]:
-    """`releases` if only the instructions `numbers` run, in this order: one entry for each of them."""
+    """`releases` if only the instructions `numbers` run, in this order. There is one entry for each of these
+    instructions.
+    """
     return releases_of([touched(program.instructions[number]) for number in numbers])
 
 
@@ -40,8 +42,8 @@ def releases_of(reads_and_gives: Sequence[Sequence[int]]) -> list[tuple[int, ...
 
 
 def ancestors(program: Program, leaves: Collection[int], known: Collection[int] = ()) -> list[int]:
-    """The numbers of the instructions that must run to compute `leaves` if the values `known` are available,
-    in order.
+    """The numbers, in order, of the instructions that must run to compute `leaves` if the values `known` are
+    available.
     """
     needed = {program.producer(leaf) for leaf in leaves if leaf not in known}
     for number in range(max(needed, default=-1), -1, -1):

@@ -28,8 +28,8 @@ def repeat(
     """The values `carried` after `count` >= 1 runs of `body`, which maps (carried …, fixed …) to the next
     `carried`.
 
-    Raises `RuleError` if the body has another form, if the count is below 1, or if the calls would nest too
-    deep.
+    Raises `RuleError` if the body does not have this form, if the count is below 1, or if the calls would
+    nest too deep.
     """
     _require_form(body, len(carried), count)
     return _runs(b, body, count, tuple(carried), tuple(fixed))

@@ -42,7 +42,7 @@ class Scale:
 
 
 class _Watching(Interpreter):
-    """Runs a step and measures the operands of its contractions."""
+    """An interpreter that runs a step and measures the operands of the step's contractions."""
 
     def __init__(self, kernels: Mapping[bytes, Kernel], hints: Mapping[bytes, Hint]) -> None:
         super().__init__(kernels)

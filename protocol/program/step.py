@@ -49,8 +49,8 @@ def metrics(state: State) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class StepProgram:
-    """A step program. `state` names its first inputs; `datasets` and `constants` are the numbers of inputs
-    that follow.
+    """A step program. `state` names its first inputs. `datasets` and `constants` say how many inputs of each
+    kind follow.
     """
 
     program: Program
@@ -64,8 +64,8 @@ class StepProgram:
         return self.program.inputs[: len(self.state)]
 
     def history(self, state: State) -> dict[str, list[float]]:
-        """The metrics of the last steps, as far as the state keeps them, in columns: `step` (from 1) and each
-        metric.
+        """The metrics of the most recent steps that the state keeps, as columns: `step`, counted from 1, and
+        one column for each metric.
 
         Empty if the state keeps no metrics.
         """
@@ -154,8 +154,8 @@ class StepProgram:
         return salted_state_root(self.order(state), dtypes, digester, step, threads)
 
     def constants_root(self, fixed: Sequence[Tensor]) -> bytes:
-        """The root of the tree of the dataset's tensors and then the constants, of which there must be at
-        least one in all.
+        """The root of the tree over the dataset's tensors and then the constants. There must be at least one
+        of them.
         """
         require_types(self.fixed_types, fixed, "dataset tensors and constants")
         return constants_tree(_roots(self.fixed_types, fixed)).root

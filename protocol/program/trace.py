@@ -146,7 +146,8 @@ class Trace:
 
 
 def held_bytes(program: Program, keep: int = KEEP_BYTES) -> int:
-    """The most bytes of values that a trace of this program and the traces below it keep at once.
+    """The most bytes of values that a trace of this program and the traces of frames below it keep at the
+    same time.
 
     Recomputed values are not counted.
     """

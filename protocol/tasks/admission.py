@@ -123,9 +123,9 @@ class Refusal:
 def admission(owed: Sequence[Owed], clocks: Clocks, rates: Rates) -> Refusal | None:
     """None if everything is done in time, otherwise the first sum of work that does not fit.
 
-    If all standing work alone takes more than the machine, that is the sum; otherwise it is the sum with the
-    earliest deadline. Engagements may be accepted one after the other: if the result is None when a new one
-    is added, those accepted before are still done in time.
+    If all standing work together takes more than the whole machine, the result is that sum. Otherwise it is
+    the sum with the earliest deadline. Engagements may be accepted one after the other: if the result is None
+    when a new one is added, those accepted before are still done in time.
     """
     engagements = [one for one in owed if isinstance(one, Engagement)]
     standing = [one for one in owed if isinstance(one, Standing)]
@@ -175,8 +175,8 @@ def _window(one: Engagement, clocks: Clocks) -> float:
 
 
 def _time(one: Engagement, clocks: Clocks, step: float) -> float:
-    """Seconds that an engagement has for its work: its window without transactions, looks at the chain and
-    running steps.
+    """Seconds in which an engagement's work can be computed: its window, minus the time for transactions,
+    looks at the chain, and running steps.
     """
     return _window(one, clocks) - seconds_beside(clocks, step, one.work.transactions, one.waits)
 

@@ -13,7 +13,8 @@ B / K the most that training one segment costs:
                    that is its own challenger, retrainer and submitter gets those parts back. More if the sum
                    that a conviction owes, the bond, or a jury's share requires it
     R              2 gameCost, at most S / 8
-    retrainReward  3 B, at most S / 8. If the stake is given, R and this must leave a quarter of it to burn
+    retrainReward  3 B, at most S / 8. If the stake is given, R and retrainReward must leave a quarter
+                   of the stake to burn
     bond           2 (gameCost + the stake's capital while a game lasts), the least that the deployment allows
     seatLock       a seat's fees + the fee of a draw, which a silent seat loses; at least two draw fees
     lookChance     0, or e
@@ -95,7 +96,7 @@ __all__ = [
 ]
 
 RATE_UNIT: Final = 10_000
-"""100 % in hundredths of a percent, the unit of a deployment's `capital_rate`."""
+"""100 %, in hundredths of a percent. A deployment's `capital_rate` has this unit."""
 REPLAYS: Final = 2
 """Replays of a segment by one side of a game: one to find the step, one to answer for it."""
 GAME_CLOCKS: Final = 2
@@ -299,7 +300,7 @@ def _needed(setting: Setting, rules: Rules, verifiers: int, q: int) -> int:
 
 
 def _covers_bond(setting: Setting, game_cost: int) -> int:
-    """The least stake a quarter of which covers the least bond.
+    """The least stake such that a quarter of it covers the least bond.
 
     With g = `game_cost`, and a / b the capital cost of a game as a share of the stake, 2 (g + ceil(S a / b))
     <= floor(S / 4) holds if S (1 / 4 - 2 a / b) >= 2 g + 2 + 3 / 4.

@@ -41,8 +41,8 @@ def picks(seed: bytes, candidates: Iterable[int], look_chance: int, room: int) -
     """The slots that a draw of looks picks, in ascending order. Each candidate is picked with chance
     `look_chance` / 10,000, but at most `room` of them are.
 
-    The draw's `seed` gives one number for each candidate, beginning with the lowest slot, until there is no
-    room left. The numbers after those draw accounts (contracts/src/libraries/Picks.sol).
+    The draw's `seed` gives one number for each candidate, beginning with the lowest slot, until no room is
+    left. The numbers that follow are used to draw accounts (contracts/src/libraries/Picks.sol).
     """
     stream, found = words(seed), list[int]()
     for slot in sorted(candidates):

@@ -126,8 +126,8 @@ def least_price(
 
 
 def game_cost(terms: Terms, operations_a_second: float, costs: Costs) -> int:
-    """The most that a false challenge costs this solver, in token units: gas, the replays of a segment, and
-    the capital of its stake during the game. The half of the challenger's bond that the solver gets must
+    """The most that a false challenge costs this solver, in token units: gas, replays of a segment, and the
+    capital of the solver's stake during the game. The half of the challenger's bond that the solver gets must
     cover this.
     """
     replays = REPLAYS * replay_seconds(terms, operations_a_second) * (costs.machine + costs.power)

@@ -12,8 +12,9 @@ from typing import Final
 from protocol.tasks.task import Terms
 
 FILE: Final = 1 << 14
-"""Bytes of disk that a file takes besides its own bytes. Its last block is 4 KiB on most file systems. But
-ext4 has only one inode for each 16 KiB of disk, so smaller files use up the inodes before the space.
+"""Bytes of disk that a file takes in addition to its own bytes. On most file systems, a file's last block
+takes 4 KiB. But ext4 has only one inode for each 16 KiB of disk, so smaller files use up the inodes before
+the space.
 """
 ENTRY: Final = 512
 """Bytes of a tensor's entry in the manifest: two hashes, a name of at most 200 characters, a type and a shape."""

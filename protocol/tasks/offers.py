@@ -107,8 +107,8 @@ class Rule(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """The reason for not bidding, and the rule behind it. If a term is too small, `least` is the smallest
-    value that the rule accepts: seconds of training, of the attestation period or of a game, or token units
-    of half a bond or of the price. Otherwise `least` is 0.
+    value of the term that the rule accepts: seconds of training, of the attestation period or of a game, or
+    token units of half a bond or of the price. Otherwise `least` is 0.
     """
 
     reason: str

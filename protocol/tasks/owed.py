@@ -23,8 +23,8 @@ at most two more. Computing the words of a split takes less time than hashing th
 computed.
 """
 HASHED: Final = 7
-"""The least operations of a step for each byte of a path of frames. The same number as
-`protocol.program.cost.HASHED`, which needs torch.
+"""The least operations of a step for each byte of a path of frames. Equal to `protocol.program.cost.HASHED`,
+which is not used here because it needs torch.
 """
 
 

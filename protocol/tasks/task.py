@@ -30,7 +30,7 @@ MAX_JURORS: Final = 32
 JURY_SHARE: Final = 16
 """A jury may take 1 / JURY_SHARE of the stake, to refund the claimant's audit fee and draw fee."""
 RATE_OF_ALL: Final = 10_000
-"""100 % in hundredths of a percent, the unit of `look_chance`."""
+"""100 %, in hundredths of a percent. `look_chance` has this unit."""
 ESCROW_DRAWS: Final = 8
 """Maximum number of a task's draws for which its escrow pays, not counting draws of looks."""
 LOOK_DRAWS: Final = LEVELS
@@ -287,7 +287,7 @@ DEMANDS: Final = 96
 """Maximum number of demands in one game (contracts/src/dispute/Demands.sol)."""
 STEP_TREES: Final = 1
 TRACES: Final = 9
-"""Maximum number of traces in one game: a step's frame and eight nested callees."""
+"""Maximum number of traces in one game: those of a step's frame and of eight nested callees."""
 SPLITS: Final = 5
 """Maximum number of rounds of splitting, enough for 128^5 blocks."""
 MOST_MOVES: Final = DEMANDS + STEP_TREES + TRACES + SPLITS
@@ -295,7 +295,9 @@ MOST_MOVES: Final = DEMANDS + STEP_TREES + TRACES + SPLITS
 INCLUSION_BLOCKS: Final = 2
 """Number of blocks until a move is mined, since the move may just miss the next block."""
 SAFETY: Final = 3
-"""Multiple of a replay's usual time that a replay and the trace of a step take at most on a busy machine."""
+"""The most time that a replay and the trace of a step take on a busy machine, as a multiple of a replay's
+usual time.
+"""
 BEGUN: Final = 2
 """Maximum number of steps of other work during one wait: the running step, and one that begins before this turn."""
 ASSUMED_SPEED: Final = 10**9

@@ -25,7 +25,7 @@ NODE: Final = 2 / 34
 
 def recommended_thinning(segment_steps: int, step_operations: int, state_bytes: int) -> int:
     """The least power of two w, up to 64 and `segment_steps`, for which digesting takes at most a twentieth
-    of a replay. If no w does, the largest allowed one.
+    of a replay. If no allowed w is large enough, the largest allowed w.
 
     `step_operations` is the field of the terms (`protocol.program.cost`), and `state_bytes` the canonical
     bytes of a state.

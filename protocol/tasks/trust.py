@@ -48,7 +48,7 @@ class Gas:
     defence: int
     """Gas of the solver in that game."""
     seat: int
-    """Gas of a seat whose segments are as the solver committed to them."""
+    """Gas of a seat whose replayed segments equal those that the solver committed to."""
     task: int
     """Gas of submitter and solver, from the post to the settlement."""
     reveal: int
@@ -79,12 +79,12 @@ class Setting:
     draw_delay: int = 0
     """Seconds from the request of a draw to its word. Used only with looks, whose draws prolong an audit."""
     attest_period: int = 0
-    """Seconds that a seat or look has to attest. It is assumed to use half of them."""
+    """Seconds within which a seat or look must attest. It is assumed to use half of them."""
     jurors: int = 0
     """Number of jurors. If it is not 0, a claim may take a share of the stake."""
     utilisation: Fraction = Fraction(3, 10)
-    """Share of the time for which tokens reserved for a lock are actually locked. Used only with looks;
-    without looks, a lock is about as large as a seat's pay.
+    """The share of the time during which tokens reserved for a lock are actually locked. Used only with
+    looks. Without looks, a lock is about as large as a seat's pay.
     """
 
     def gas_cost(self, gas: int) -> int:
@@ -140,8 +140,9 @@ class TrustPrice:
     """Capital cost of the stake from the submission to the settlement; looks delay the settlement."""
     locks: int
     """Capital cost of the delay penalty during training, of the seats' locks during the audit, and of the
-    fees in the escrow for the whole time. With looks, also of the looks' locks, which are assumed to last as
-    long as the seats' locks, and of the tokens of all these locks while they wait for a seat.
+    fees in the escrow for the whole time. With looks, it includes the capital cost of the looks' locks, which
+    are assumed to last as long as the seats' locks, and of the tokens of all these locks while they wait for
+    a seat.
     """
 
     @property

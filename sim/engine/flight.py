@@ -47,7 +47,7 @@ class Stakes:
         """Locked stake by solver, (solvers, rows) token units."""
 
     def add(self, accounts: Indices, locked: Flags) -> None:
-        """Add one task's solver in each row, and whether its stake is locked; free the stakes of the oldest task."""
+        """Lock the stake of one task's solver in each row where `locked` is true; free the oldest task's stakes."""
         if not self._tasks.maxlen:
             return
         if len(self._tasks) == self._tasks.maxlen:

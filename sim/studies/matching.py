@@ -39,7 +39,7 @@ class Batch:
     size_spread: float
     deadline_spread: float
     worth: float
-    """Value of a task of size 1. A device of strength 1 has the cost `cost` for it."""
+    """Value of a task of size 1, which costs a device of strength 1 `cost` to do."""
     cost: float
 
     @property

@@ -28,8 +28,8 @@ _COUNT: Final = re.compile(r"(\d+)(log)?")
 def values(text: str, unit: Unit) -> tuple[float, ...]:
     """The values that `text` denotes, in the engine's units.
 
-    Raises SweepError for any other form, no values, or a repeated value, and ParameterError for a value that is not a
-    number of this unit.
+    Raises SweepError for text in none of the module's forms, no values, or a repeated value, and
+    ParameterError for a value that is not a number of this unit.
     """
     found = [value for item in text.split(",") for value in _item(item.strip(), unit)]
     if len(set(found)) != len(found):

@@ -53,8 +53,8 @@ class Altered:
         return roots
 
     def step_roots(self, segment: int) -> Sequence[bytes]:
-        """The state roots. The middle one is replaced by `state`, if given, and otherwise becomes the root of
-        the altered tensors.
+        """The state roots. The middle one is replaced by `state`, if given, or by the root of the altered
+        tensors, if `tensor` is given.
         """
         first, middle, last = self._run.step_roots(segment)
         if self._tensor is not None:

@@ -1,7 +1,7 @@
 """What a verifier's seats get on the real contracts if somebody else convicts: bond, cost and fee.
 
-The run consists of roots only, so every segment is false. The silent solver is convicted by timeout: by the
-bystander or, in one test, by the seat.
+The solver's roots are made up, with no states behind them, so every segment is false. The solver never
+answers. When its clock has run out, the bystander convicts it; in one test, the seat does.
 """
 
 from __future__ import annotations

@@ -144,7 +144,9 @@ MIXED_ROWS = (
     (0x00000000,) * 7 + (0xFFC00001,),
     (0x7F7FFFFF, 0xFF7FFFFF, 0x7F000000, 0x3F800000, 0x00000000, 0x7F7FFFFF, 0x7F7FFFFF, 0x80000000),
 )
-"""Rows to contract with `SMALL_ROWS`. Some products are smaller than every f32, or NaN because of one row alone."""
+"""Rows to contract with `SMALL_ROWS`. Some products are smaller in magnitude than every f32 except zero, or
+NaN because of one row alone.
+"""
 
 TWICE_ROUNDED = tuple(
     sign | field << 23 | fraction

@@ -20,7 +20,7 @@ SMALLER = (
 
 
 def require_bits(overrides: Mapping[str, Any], roles: Collection[str]) -> None:
-    """Raise `CaptureError` unless `overrides` maps names in `roles` to pairs of bits, each 13 or 20."""
+    """Raise `CaptureError` unless `overrides` maps names in `roles` to pairs of bit counts, each 13 or 20."""
     names = ", ".join(roles)
     remedy = f"give two of 13 and 20, as in (20, 13), for one of: {names}"
     if not isinstance(overrides, Mapping):
@@ -65,7 +65,7 @@ def may_be_too_wide(node: Node, low: int, high: int, origin: str) -> Problem:
 
 
 def not_examined(node: Node, error: Exception) -> Problem:
-    """The refusal for an operation `node` if `error` was raised while the bounds of its integers were computed."""
+    """The refusal for an operation `node` whose integers could not be bounded, because `error` was raised."""
     what = f"{node.target}: on these operands, {type(error).__name__}: {error}"
     return Problem(what, "give it operands of another shape", source_of(node), cause=error)
 

@@ -24,8 +24,8 @@ def bounds_over_steps(
     writes into them; `known` has the bounds of all other placeholders. There are three cases:
 
     1. The bounds stop growing within `ROUNDS` steps. The result is the bounds reached by then.
-    2. In every step, the bounds grow by at most as much as in the first step, which is checked at steps
-       0, 1, 2, 4, 8, … and the last. The result allows this growth in every step.
+    2. No step widens the bounds by more than the first step does. This is checked at steps 0, 1, 2, 4, 8, …
+       and the last. The result allows the growth of the first step in every step.
     3. In all other cases, all counters get the bounds of i32.
     """
     if not counters:

@@ -13,9 +13,9 @@ from torch.fx import Node
 
 @dataclass(frozen=True)
 class Interval:
-    """All integers from `low` to `high`. If a tensor's elements were only moved, `drawn` holds the tensors
-    (as nodes) and the numbers from which the elements were taken. If the elements were computed, `drawn` is
-    None.
+    """All integers from `low` to `high`. For a tensor whose elements were only moved, `drawn` holds the
+    tensors (as nodes) and the numbers that the elements come from. For a tensor whose elements were computed,
+    `drawn` is None.
     """
 
     low: int
@@ -79,7 +79,9 @@ def product(x: Interval, y: Interval) -> Interval:
 
 
 def all_patterns(*values: Any) -> Interval:
-    """All integers with at most as many bits as the widest operand; nonnegative if all operands are."""
+    """All integers that need no more bits than the widest operand; only nonnegative ones if no operand can be
+    negative.
+    """
     every = [as_interval(value) for value in values]
     bits = max(max(each.high.bit_length(), (-1 - each.low).bit_length()) for each in every)
     return Interval(-(1 << bits) if min(each.low for each in every) < 0 else 0, (1 << bits) - 1)

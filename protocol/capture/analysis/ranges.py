@@ -41,8 +41,8 @@ from protocol.capture.tracing.tracer import TracedStep, constants_of
 
 aten = torch.ops.aten
 OF_NO_NUMBER = torch.iinfo(torch.int64).min
-"""The int64 that infinity and NaN are expected to convert to; C++ leaves the result undefined. It is not
-refused, because models later drop such elements.
+"""The int64 that infinity and NaN are expected to become when they are converted; C++ leaves the result
+undefined. This value is not refused, because models later drop such elements.
 """
 RANDOM = {aten.native_dropout.default, aten.bernoulli.p, aten.rand.default}
 
@@ -102,7 +102,7 @@ class _Ranges:
         self.problems = Problems()
 
     def check(self) -> Problems:
-        """Check every node; returns all problems, in the order of the graph."""
+        """Check every node, and return all problems in the order of the graph."""
         for node in self.graph.nodes:
             if node.op == "get_attr":  # lowering refuses it, or it has no elements
                 self.bounds[node], self.origins[node] = UNKNOWN, Origin.TRAINED

@@ -32,7 +32,9 @@ class Role(StrEnum):
     PRODUCT = "product"
     """A product with no other role, such as a forward product, q k^T, dP = dO V^T or dX = G W."""
     ATTENTION = "attention"
-    """A product with the probabilities P, or with dS, the gradient of the scores: P V, dV, dQ, dK."""
+    """A product that has P, the attention probabilities, or dS, the gradient of the scores, as an operand: P
+    V, dV, dQ, dK.
+    """
     WEIGHT_GRADIENT = "weight_gradient"
     """The gradient of a weight, G^T X, contracted over tokens or positions."""
     VOCABULARY = "vocabulary"
@@ -169,7 +171,7 @@ def _reached(graph: Graph, sources: Iterable[Node]) -> set[Node]:
 
 
 def _seeds(graph: Graph, loss: Any) -> list[Node]:
-    """The nodes with which the backward pass starts: the gradient of the loss with respect to itself."""
+    """The nodes that start the backward pass: the gradient of the loss with respect to itself."""
     ones = [node for node in graph.nodes if node.target is aten.ones_like.default]
     return [node for node in ones if _origin(node.args[0]) is _origin(loss)]
 
@@ -181,8 +183,8 @@ def _origin(node: Any) -> Any:
 
 
 def _carrying(graph: Graph, sources: set[Any]) -> set[Node]:
-    """Nodes whose elements are results of the operations `sources`, and were at most moved or scaled element
-    by element since.
+    """Nodes whose elements are results of the operations `sources`. After those operations, the elements may
+    have been moved, or scaled element by element.
 
     A scaling that repeats elements does not count: an expert's output times its gate's probability is not a
     probability.

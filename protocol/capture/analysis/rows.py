@@ -115,7 +115,7 @@ class Rows:
 
     def _in_order(self, part: list[Node]) -> Iterator[Tensor]:
         """Yields the row numbers in order, [batches, batch], several batches at a time. The last batch is
-        filled up with the last row. Yields a single batch if `part` does not depend on the dataset.
+        filled up by repeating the last row. If `part` does not depend on the dataset, yields a single batch.
         """
         count = self._rows if any(node in self._dataset for node in part) else 1
         largest = max(value.numel() for node in part if isinstance(value := node.meta.get("val"), Tensor))
@@ -126,7 +126,9 @@ class Rows:
             yield rows.reshape(batches, self._batch)
 
     def _run_several(self, part: list[Node], rows: Tensor) -> Tensor:
-        """The results of several batches, stacked; they are computed together if torch can do so."""
+        """The results of several batches, stacked. The batches are computed together if torch can do so,
+        otherwise one after the other.
+        """
         if len(rows) > 1:
             with contextlib.suppress(Exception), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about operations that `vmap` runs batch by batch
@@ -162,8 +164,8 @@ class Rows:
 
 
 class _Places:
-    """The places of a batch that each element is computed from: one tensor of first places and one of last
-    places. For an element that depends on no place, the first is greater than the last.
+    """The first and the last place of a batch that each element is computed from, as two tensors. For an
+    element that depends on no place, the first is greater than the last.
     """
 
     def __init__(self, part: list[Node], of_batch: Collection[Node], batch: int) -> None:
@@ -205,8 +207,8 @@ class _Places:
         return place, place
 
     def _gathered(self, node: Node) -> tuple[Tensor, Tensor]:
-        """The places that each element of a gather's result depends on: those of all elements along the axis,
-        and those of the index.
+        """The first and last place that each element of a gather's result depends on. The places of all
+        elements along the axis count, and those of the index.
         """
         given: Any = node.args
         x, axis, index = given[:3]

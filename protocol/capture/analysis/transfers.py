@@ -365,7 +365,7 @@ def _place_in_window(node: Node, *_: Any, **__: Any) -> Interval:
 
 
 def _length(node: Any, axis: int) -> int:
-    """The length of an axis. A scalar has the length 1, because torch reduces it like a row of one element."""
+    """The length of an axis; 1 for a scalar, because torch reduces a scalar like a row of one element."""
     value: Tensor = node.meta["val"]
     return value.shape[axis] if value.dim() else 1
 

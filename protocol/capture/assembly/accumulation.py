@@ -1,8 +1,8 @@
 """Buffers that a step only accumulates into: batch norm's running statistics and its count of batches.
 
-A unit is the pass over one micro-batch. It sets such a buffer to keep * (previous contents) + (its
-contribution), and nothing else in the unit reads the buffer. So every unit can start from zero, and the
-contributions are then added in order, as torch does when it accumulates gradients.
+A unit is the pass over one micro-batch. It keeps a fixed share of the previous contents of such a buffer and
+adds its own contribution, and nothing else in the unit reads the buffer. So every unit can start from zero,
+and the contributions are then added in order, as torch does when it accumulates gradients.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RUNNING = (3, 4)
 
 
 def accumulated(traced: TracedStep) -> dict[str, float]:
-    """The accumulated buffers: maps each name to the share of the previous contents that a unit keeps."""
+    """Maps the name of each accumulated buffer to the share of its previous contents that a unit keeps."""
     holders = [node for node in traced.graph.nodes if node.op == "placeholder"]
     before = dict(zip(traced.buffers, holders[len(traced.parameters) :]))
     outputs: Any = traced.graph.output_node().args[0]

@@ -15,8 +15,8 @@ from protocol.program.library.sampling import draw_batch, draw_from_epoch
 
 @dataclass(frozen=True)
 class Drawing:
-    """How a step draws its batch: the number of rows, the number of equal parts to divide them into, and
-    whether rows are drawn with replacement.
+    """How a step draws its batch: the number of rows, the number of equal parts that the rows are divided
+    into, and whether rows are drawn with replacement.
     """
 
     batch_size: int

@@ -10,7 +10,9 @@ from protocol.program.library.rows import count_up
 
 
 def noted(b: Builder, kept: Value, measured: Sequence[Value], step: Value) -> Value:
-    """The history `kept`, f32 [M, N], with the M scalars `measured` in column `step` mod N; `step` is i32."""
+    """The history `kept`, f32 [M, N], after the M scalars `measured` are written into column `step` mod N;
+    `step` is i32.
+    """
     rows, columns = kept.shape
     column = b.sub(step, b.mul(quotient(b, step, columns), b.i32(columns)))
     values = [b.reshape(value, (1, 1)) for value in measured]

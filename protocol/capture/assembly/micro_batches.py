@@ -40,9 +40,9 @@ SMALL = 1 << 16
 because copying them takes less time than a separate instruction.
 """
 MOST_BYTES = 1_600
-"""The most bytes that the encoded types of individually passed tensors may take. The limit applies to a
-call's operands and to its results separately. Together with the batch and the concatenated rest, these
-tensors must fit an instruction's 4,096 bytes and 255 operands.
+"""The most bytes that the encoded types of the tensors passed individually may take. A call's operands and
+its results each have this limit. Together with the batch and the concatenated rest, these tensors must fit an
+instruction's 4,096 bytes and 255 operands.
 """
 
 
@@ -103,8 +103,8 @@ def mean_over_units(
 def _sums(
     b: Builder, run: Callable[[int], Sequence[Value]], first: int, count: int, divisor: int
 ) -> list[Value]:
-    """Sums over the units `first` to `first` + `count` - 1, divided by `divisor`. At most `MOST` results are
-    added at a time. Results that are not f32 are taken from the first unit.
+    """The results of `run`, summed over the units `first` to `first` + `count` - 1 and divided by `divisor`.
+    At most `MOST` results are added at a time. Results that are not f32 are taken from the first unit.
     """
     size = 1
     while size * MOST < count:
@@ -140,7 +140,7 @@ class CallLayout:
         self._groups = [[k] for k in sorted(alone)] + [sorted(group) for group in together.values()]
 
     def pack(self, b: Builder, values: Sequence[Value]) -> list[Value]:
-        """The operands or results of the call that hold `values`. The values have the layout's types."""
+        """`values`, which have the layout's types, in the form in which a call passes them."""
         return [
             values[group[0]]
             if len(group) == 1
@@ -149,7 +149,7 @@ class CallLayout:
         ]
 
     def unpack(self, b: Builder, passed: Sequence[Value]) -> list[Value]:
-        """The original values, from the output of `pack`."""
+        """The values that `pack` was given, recovered from its result."""
         found: dict[int, Value] = {}
         for group, value in zip(self._groups, passed, strict=True):
             at = 0

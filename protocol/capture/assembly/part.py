@@ -13,9 +13,9 @@ from protocol.program.step import METRIC
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a step program. `rates` holds the names of constants, one table of learning rates per group
-    of the optimiser. The part acts in step `first` and in every `every`-th step after it. `number` is its
-    position within the step; `name` prefixes its metrics.
+    """One part of a step program. `rates` holds the names of constants: the table of learning rates of each
+    group of the optimiser. The part acts in step `first` and in every `every`-th step after it. `number` is
+    its position within the step; `name` prefixes its metrics.
     """
 
     traced: TracedStep

@@ -89,8 +89,8 @@ def assemble(
 
 
 class _Written:
-    """Writes one part into the program. `known` maps names to current values, and the values that the part
-    changes are replaced in it. `measure` replaces the loss and the objective's metrics later.
+    """Writes one part into the program. `known` maps names to current values; the values that the part
+    changes are replaced there. The loss and the objective's metrics are replaced later, by `measure`.
     """
 
     def __init__(
@@ -135,8 +135,8 @@ class _Written:
         self._replace(b, known, {name: b.reshape(x, ()) for name, x in self._metrics.items()})
 
     def _replace(self, b: Builder, known: dict[str, Value], after: Mapping[str, Value]) -> None:
-        """Write the values `after` to `known`, but let the program keep the values in `known` in steps in
-        which the part does not act.
+        """Write the values `after` to `known`. In steps in which the part does not act, the program keeps the
+        values that `known` held before.
         """
         for name, value in after.items():
             known[name] = value if self._acts is None else b.select(self._acts, value, known[name])
@@ -152,7 +152,7 @@ class _Written:
 
 
 def _accumulated(part: Part) -> dict[int, Accumulated]:
-    """The accumulated buffers, by their position among the results."""
+    """The accumulated buffers of a part, by their position among its results."""
     traced = part.traced
     names = (*traced.parameters, *traced.buffers)
     first = len(traced.parameters) + len(part.measured)

@@ -22,9 +22,9 @@ ORDERINGS = {aten.sort.default, aten.sort.stable, aten.topk.default}
 SAME = {aten.alias.default, aten.detach.default, aten.clone.default}
 PUTS = {aten.index_put.default, aten._unsafe_index_put.default}
 DISTINCT = "distinct"
-"""Key in the `meta` of a node whose operation is in `PUTS`: whether its indices are known to be distinct."""
+"""Key in the `meta` of a node whose operation is in `PUTS`: whether the node's indices are known to be distinct."""
 MOST_INDICES = 1 << 20
-"""The largest number of elements of an index tensor that is computed and checked."""
+"""Tensors of indices with more elements than this are not computed and checked."""
 ZEROS = {aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default}
 
 
@@ -50,8 +50,8 @@ def are_distinct(places: Any) -> bool:
 
 
 def mark_distinct(graph: Graph, constants: Mapping[Node, Tensor]) -> None:
-    """For each write by index that does not add and whose indices depend on `constants` alone, record
-    whether they are distinct.
+    """Record whether the indices of a write are distinct, for each write by index that does not add and whose
+    indices depend on `constants` alone.
     """
     known: dict[Node, Any] = dict(constants)
     for node in graph.nodes:

@@ -27,7 +27,7 @@ def zeros_where_written(graph: Graph) -> None:
     computation.
 
     An empty tensor is kept if every operation that takes it overwrites it completely. Lowering refuses all
-    others.
+    other empty tensors.
     """
     for node in list(graph.nodes):
         if node.target in EMPTY and not is_overwritten(node) and _is_written(node):
@@ -43,7 +43,7 @@ def zeros_where_written(graph: Graph) -> None:
 
 
 def is_overwritten(node: Node) -> bool:
-    """Whether every operation that takes the empty tensor overwrites it, so its contents do not matter."""
+    """Whether every operation that takes the empty tensor overwrites it, so that its contents do not matter."""
     return all(user.target in OVERWRITING and node not in user.args[1:] for user in node.users)
 
 

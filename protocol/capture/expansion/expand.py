@@ -24,8 +24,8 @@ INHERITED = (SOURCE_KEY, BACKWARD_KEY)
 
 
 def expand(graph: Graph, has_rule: Callable[[OpOverload], bool]) -> None:
-    """Expand nodes repeatedly, until each has a rule or no expansion. A new node inherits the source line of
-    the node that it replaces, and the mark of the backward pass.
+    """Expand nodes, and the new nodes of their expansions, until none is left to expand (`is_expanded`). A
+    new node inherits the source line and the mark of the backward pass from the node that it replaces.
     """
     add_where_distinct(graph)
     zeros_where_written(graph)

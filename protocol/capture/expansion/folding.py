@@ -24,7 +24,7 @@ from protocol.capture.tracing.tracer import TracedStep, constants_of
 from protocol.capture.types import PROGRAM_TYPES, as_committed, fits
 
 MOST_ELEMENTS: Final = 1 << 24
-"""The largest number of elements of a tensor that is computed in advance."""
+"""Tensors with more elements than this are not computed in advance."""
 
 
 def folded(traced: TracedStep, taken: Collection[str] = ()) -> TracedStep:

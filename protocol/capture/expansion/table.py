@@ -22,7 +22,9 @@ EXPANSIONS: dict[OpOverload, Expansion] = {}
 OF_LIBRARIES: dict[str, Expansion] = {}
 """Like `EXPANSIONS`, but keyed by overload name, so that the overload's library need not be installed."""
 BEYOND_RULES: dict[OpOverload, Callable[[Node], bool]] = {}
-"""For overloads that also have a rule: whether a node must be expanded because the rule cannot take it."""
+"""For overloads that also have a rule: a function that tells whether a node must be expanded because the rule
+cannot take it.
+"""
 
 
 def expansion_of(overload: OpOverload) -> Expansion | None:
@@ -47,7 +49,7 @@ def expands(
 
 
 def expands_as_torch(*overloads: OpOverload, where: Callable[[Node], bool] | None = None) -> None:
-    """Use torch's own decomposition for some overloads."""
+    """Register torch's own decompositions as the expansions of some overloads; `where` is as in `expands`."""
     for overload in overloads:
         expands(overload, where=where)(decomposition_table[overload])
 

@@ -56,8 +56,8 @@ def example_batch(dataset: Mapping[str, Tensor], batch_size: int) -> dict[str, T
 
 
 def _tensor(x: Any) -> Any:
-    """`x` as a tensor, or `x` itself if it cannot be converted. A type that programs lack is widened if a
-    wider type that they have is exact.
+    """`x` as a tensor, or `x` itself if it cannot be converted. A tensor of a type that programs lack is
+    widened if programs have a wider type that holds the same numbers exactly.
     """
     if isinstance(x, np.ndarray):
         try:

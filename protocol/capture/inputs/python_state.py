@@ -1,5 +1,5 @@
-"""The Python values that model and objective keep, in attributes, closures, globals and containers. They are
-compared and restored.
+"""Compares and restores the Python values that model and objective keep in attributes, closures, globals and
+containers.
 
 A program has only the tensors of its state. It cannot see a number that Python increments from step to step,
 a flag that is set once, or a list that grows; `PythonState` detects these for `capture`.
@@ -58,10 +58,10 @@ from protocol.capture.inputs.python_values import (
 )
 
 MOST_OBJECTS = 200_000
-"""The largest number of objects that are examined; any others are not compared."""
+"""At most this many objects are examined; the others are not compared."""
 MOST_ELEMENTS = 4_096
-"""The number of a container's elements that get names. Numbers and texts after these are compared as a single
-value.
+"""The number of a container's elements that get names. Numbers and texts among the elements after these are
+compared as a single value.
 """
 PLAIN = (Tensor, nn.Parameter, nn.Buffer)
 """The types of tensors whose attributes are examined. Other types are traced tensors, on which torch itself
@@ -95,8 +95,8 @@ class PythonState:
         self._kept: list[Any] = []
         """Everything examined, kept alive so that no identity is reused while states are compared."""
         self._globals: set[tuple[int, str, bool]] = set()
-        """The module globals already examined: the module's table, the name, and whether the global was
-        treated as one of a library.
+        """The module globals examined so far: the identity of the module's table, the global's name, and
+        whether the global was treated as a library's.
         """
         self._times: Counter[str] = Counter()
         seen: set[int] = set()
@@ -204,7 +204,7 @@ class PythonState:
         return self._named(where, [(f"{where}[{k}]", x) for k, x in enumerate(elements)])
 
     def _named(self, where: str, items: list[tuple[str, Any]]) -> Items:
-        """The elements of a container by name. The numbers and texts at the end of a long container are
+        """The elements of a container by name. Numbers and texts after the first `MOST_ELEMENTS` elements are
         compared as a single value.
         """
         first, rest = items[:MOST_ELEMENTS], items[MOST_ELEMENTS:]
@@ -263,10 +263,10 @@ class PythonState:
         """The globals in a module's `table` whose names are among `names`. A global that is itself a module
         is replaced by those of its globals whose names are among `names`.
 
-        In a module of a library, many values may be unrelated to the step. So only its numbers, its texts and
-        the lengths of its containers are examined, both those named directly and those that a named function
-        of an installed package uses. `called` is true while such a function is searched; the functions that
-        it uses are not followed.
+        Many globals of a library's module may be unrelated to the step. So only its numbers, its texts and
+        the lengths of its containers are examined. This applies to globals that are named directly, and to
+        globals that a named function of an installed package uses. `called` is true while such a function is
+        searched; the functions that it uses are not followed.
         """
         found: list[tuple[str, Any]] = []
         library = in_library(file := table.get("__file__") or STANDARD)
@@ -293,7 +293,9 @@ class PythonState:
         return found
 
     def _cached(self, where: str, function: Any) -> Items:
-        """A function with `functools.lru_cache`. Its cache can only be restored by clearing it."""
+        """What a function with `functools.lru_cache` holds: the wrapped function and the cached results. The
+        cache can only be restored by clearing it.
+        """
         known = function.cache_info().misses
 
         def restore() -> None:
@@ -309,8 +311,8 @@ class PythonState:
 
     def _class(self, class_: type) -> Items:
         """The attributes of a class that the submitter wrote, and the objects that its methods refer to.
-        Classes of installed packages may have other users. So only `nn.Module` classes are examined among
-        them, and of these only the methods.
+        Classes of installed packages may have other users, so only those that are `nn.Module` classes are
+        examined, and only their methods.
         """
         file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
         installed = is_installed(file)
@@ -331,8 +333,8 @@ class PythonState:
         return found
 
     def _instance(self, where: str, value: Any) -> Items:
-        """The attributes and the class of an object of any other type. Random number generators and plain
-        memory are compared by their contents instead, and iterators also by their position.
+        """The attributes and the class of an object that needs no special treatment. Random number generators
+        and plain memory are compared by their contents instead, and iterators also by their position.
         """
         if (state := state_of_generator(value)) is not None:
             self._add(where, state)

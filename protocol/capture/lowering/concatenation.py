@@ -8,7 +8,7 @@ from protocol.program.builder import Builder, Value
 from protocol.program.instruction import MAX_INSTRUCTION_BYTES, MAX_OPERANDS
 
 OPERAND_BYTES = 4
-"""Bytes of an encoded operand apart from its type: the leaf."""
+"""Bytes that an encoded operand takes in addition to its type, for its leaf."""
 OTHER_BYTES = 16
 """Bytes reserved in an instruction for everything except operands and result type: opcode, leaf, counts and
 axis, which take 9.

@@ -74,11 +74,13 @@ class Lowering:
         return View.of(self.builder.constant(dtype, (), value))
 
     def elements(self, x: View, dtype: DType | None = None) -> Value:
-        """All elements in order, cast if necessary."""
+        """All elements of the view in order, cast to `dtype` if it is given."""
         return self._cast(x.elements(self.builder), dtype)
 
     def operand(self, x: View | Scalar, dtype: DType) -> Value:
-        """The operand of a broadcasting primitive: a view without its repeated axes, or a Python number."""
+        """A view or a Python number as the operand of a broadcasting primitive, in the type `dtype`. Repeated
+        axes of a view are not repeated in the operand.
+        """
         if isinstance(x, View):
             return self._cast(x.broadcast(self.builder), dtype)
         return self.constant(x, dtype).value

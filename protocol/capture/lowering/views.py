@@ -27,7 +27,7 @@ class View:
     strides: Shape
     offset: int = 0
     _copies: dict[tuple[Shape, Shape, int], Value] = field(default_factory=dict, repr=False)
-    """Copies made so far, shared by all views of the same value."""
+    """Copies made so far, by shape, strides and offset. A view shares them with all views derived from it."""
 
     @classmethod
     def of(cls, value: Value) -> View:

@@ -174,7 +174,7 @@ def require_own_scheduler(scheduler: LRScheduler, optimizer: Optimizer) -> None:
 
 
 def require_all_steps(scheduler: LRScheduler, steps: int) -> None:
-    """Refuse a fixed-length schedule that ends before the last of `steps`, as a one-cycle schedule may."""
+    """Refuse a schedule of fixed length, such as a one-cycle schedule, if it has fewer than `steps` steps."""
     length = getattr(scheduler, "total_steps", None)
     if isinstance(length, int) and length < steps:
         what = f"{type(scheduler).__name__} has {length} steps, the task {steps}"

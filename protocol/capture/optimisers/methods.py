@@ -30,9 +30,10 @@ OTHER_OPTIONS = ("maximize", "dampening")
 class Method:
     """The update of the parameters of one group.
 
-    The state holds `slots` for every parameter, with its shape, and `scalars`, f32 [], for the group; all start at
-    zero. `prepare(b, scalars, rate)` returns the next scalars and the values that all parameters' updates share;
-    `update(b, parameter, gradient, slots, common)` returns the next parameter and slots.
+    The state holds `slots` for every parameter, each with the parameter's shape, and `scalars`, f32 [], for
+    the group; all start at zero. `prepare(b, scalars, rate)` returns the next scalars and the values that all
+    parameters' updates share; `update(b, parameter, gradient, slots, common)` returns the next parameter and
+    slots.
     """
 
     slots: tuple[str, ...]
@@ -43,8 +44,8 @@ class Method:
 
 @dataclass(frozen=True)
 class Methods:
-    """A method per group. `group` maps each parameter's name to its index in `methods`; in the state, groups are
-    counted from `first_group`.
+    """One method per group. `group` maps each parameter's name to the index of its method in `methods`. In
+    the names of the state, groups are numbered from `first_group`.
     """
 
     methods: Sequence[Method]

@@ -38,7 +38,7 @@ class Phase:
 
 @contextmanager
 def training_only(model: nn.Module, optimizer: Optimizer) -> Iterator[None]:
-    """Freeze all parameters but the optimiser's inside the context."""
+    """Inside the context, freeze all parameters except those of `optimizer`."""
     own = {id(p) for group in optimizer.param_groups for p in group["params"]}
     others = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
     for p in others:

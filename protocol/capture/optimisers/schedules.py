@@ -29,8 +29,8 @@ from protocol.capture.tracing.sources import source_here, traceback_of
 
 
 def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: int) -> list[Tensor]:
-    """f32 [steps] for each parameter group of `optimizer`. Without a scheduler, every step has the group's
-    rate.
+    """The learning rates of each parameter group of `optimizer`, f32 [steps]. Without a scheduler, a group
+    has the same rate in every step.
 
     Runs `scheduler` over all steps, then restores it and the optimiser's options. Parameters are not touched.
     Raises `CaptureError` for a scheduler of another optimiser, and for one that needs a metric, changes other
@@ -120,7 +120,7 @@ def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[list[Problem]
 
 
 class _Watched(dict[str, Any]):
-    """A dict that adds a problem to `reads` when code reads one of some keys, or all values."""
+    """A dict that adds a problem to `reads` when code reads one of the `watched` keys, or all values."""
 
     def __init__(self, held: Mapping[str, Any], watched: Collection[str], reads: list[Problem]) -> None:
         super().__init__(held)
@@ -164,7 +164,9 @@ class _Watched(dict[str, Any]):
 
 
 def _watched(kind: type[LRScheduler], reads: list[Problem]) -> type[LRScheduler]:
-    """A class like `kind` that adds a problem to `reads` when code reads an attribute."""
+    """A class like `kind` that adds a problem to `reads` when code reads an attribute. Attributes whose names
+    begin with two underscores do not count, except `__dict__`.
+    """
 
     def read(self: LRScheduler, name: str) -> Any:
         if name == "__dict__" or not name.startswith("__"):

@@ -53,13 +53,15 @@ MOST_ERROR = 1e-3
 MOST_ERROR_OF_LESS_EXACT = 0.1
 """`MOST_ERROR` for an optimiser that computes in bfloat16 or float16."""
 STAND_IN = 1e-5
-"""The smallest rate at which updates are compared."""
+"""Rates smaller than this are replaced by it while an update is traced and compared."""
 SEED = 7
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A tensor, or a number that changes, stored for a parameter under a key, and its value before the first step."""
+    """What the optimiser stores for a parameter under a key: a tensor, or a number that changes. `first` is
+    its value before the first step.
+    """
 
     parameter: str
     key: str
@@ -73,8 +75,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Traced:
-    """An update as graphs. Their placeholders are parameters, gradients, state entries and rates, each in order; their
-    outputs are parameters and entries. `first`, used only for the first step, has no placeholders for entries.
+    """An update as graphs. The placeholders of a graph are parameters, gradients, state entries and rates,
+    each in order; its outputs are parameters and entries. `first`, if there is one, is used only for the
+    first step and has no placeholders for entries.
     """
 
     parameters: tuple[str, ...]
@@ -171,8 +174,8 @@ class _Tracer:
         self._is_less_exact = False
 
     def entries(self) -> tuple[tuple[Entry, ...], bool]:
-        """The optimiser's entries, and whether its first step needs a separate graph. It needs one if it
-        stores something that depends on gradients, or a number that only later steps change.
+        """The optimiser's entries, and whether its first step needs a separate graph. This is the case if the
+        first step stores something that depends on gradients, or a number that only later steps change.
         """
         runs = [self._first_steps(seed) for seed in (SEED, SEED + 1)]
         found, begins = [], False
@@ -193,7 +196,7 @@ class _Tracer:
         return tuple(found), begins
 
     def traced(self, entries: Sequence[Entry], first: bool = False) -> Graph:
-        """The graph of any step, or of the first step if `first`."""
+        """The graph of every step; if `first`, the separate graph of the first step."""
         recorder = SourceRecorder()
 
         def run(p: list[Tensor], g: list[Tensor], s: list[Tensor], r: list[Tensor]) -> list[Tensor]:
@@ -281,7 +284,7 @@ class _Tracer:
         kept: Mapping[str, Kept],
         rates: Sequence[Tensor],
     ) -> dict[str, Kept]:
-        """Run one step with `tensors` in place of the parameters; returns each parameter's new state."""
+        """Run one step with `tensors` in place of the parameters, and return each parameter's new state."""
         optimizer, by_name = self._optimizer, {}
         for (name, p), t, g in zip(self._parameters.items(), tensors, gradients, strict=True):
             by_name[name] = with_attributes(t, p).requires_grad_()

@@ -66,7 +66,7 @@ def depends_on_the_past(names: Sequence[str]) -> Problem:
 
 
 def computed_otherwise(operation: str, source: str, error: float, differences: str) -> Problem:
-    """The refusal for an operation that is further from torch than its number formats explain."""
+    """The refusal for an operation whose result is further from torch's than its number formats explain."""
     what = f"{operation} computes something else than torch, error {error:.2g}: {differences}"
     return Problem(what, "report it: no program may differ from torch", source)
 

@@ -35,9 +35,9 @@ TINY = torch.finfo(torch.float64).tiny
 
 @dataclass(frozen=True)
 class Difference:
-    """Compares one tensor of the exact step with the reference: their cosine, the ratio of their norms, and
-    the norm of the error relative to the reference's norm. `error_of_float32` is the relative error of
-    torch's float32.
+    """How one tensor of the exact step differs from the reference. `cosine` is that of the angle between the
+    two, `norm` is the ratio of their norms, and `error` is the norm of their difference relative to the
+    reference's norm. `error_of_float32` is the error of torch's float32, in the same measure.
     """
 
     name: str

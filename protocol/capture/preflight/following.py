@@ -23,8 +23,8 @@ from protocol.program.step import METRIC, State
 
 
 class Following:
-    """The training of a captured step in torch. `seconds` holds the durations of its steps. Only `timed`
-    measures steps that draw random numbers, because drawing the program's numbers takes longer than drawing
+    """The training of a captured step in torch. `seconds` holds the durations of its steps. If the step draws
+    random numbers, only `timed` measures it, because drawing the program's numbers takes longer than drawing
     torch's.
     """
 
@@ -63,7 +63,9 @@ class Following:
         self.seconds.append(time.perf_counter() - began)
 
     def _acted(self, number: int, phase: Phase, state: State, as_program: bool) -> float:
-        """Run a phase's forward and backward pass on each unit, and its update; returns the mean loss."""
+        """Run a phase's forward and backward pass on each unit, then its update, and return the mean loss. If
+        `as_program`, random numbers are the program's; otherwise they are torch's own.
+        """
         model, optimizer = self._origin.model, phase.optimizer
         with ExitStack() as stack:
             if phase.name:

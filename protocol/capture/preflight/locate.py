@@ -36,7 +36,7 @@ from protocol.program.types import TensorType
 
 aten = torch.ops.aten
 MOST_ERROR = 0.02
-"""The largest relative error of an operation that number formats explain."""
+"""The relative error that number formats explain in the result of any operation."""
 SUMS = {aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim}
 """Operations whose terms may cancel: their error is measured relative to the sum of the terms' absolute values."""
 CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
@@ -184,7 +184,8 @@ def _norm(x: Tensor) -> float:
 
 def _error(ours: Tensor, true: Tensor) -> float:
     """The norm of the error; infinite if `ours` and `true` differ in which elements are finite. For integers
-    and bools it is the number of wrong elements, because `_norm` is then the number of all elements.
+    and bools, the number of wrong elements; `_norm`, to which it is compared, is then the number of all
+    elements.
     """
     if not true.is_floating_point():
         return float((ours.long() != true.long()).sum())

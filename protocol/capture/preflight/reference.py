@@ -172,7 +172,7 @@ class _InType(Interpreter):
 def by_graph(
     traced: TracedStep, state: State, batch: Mapping[str, Tensor], draws: Draws, dtype: torch.dtype
 ) -> Results:
-    """Run the step with torch's own operations as traced, in `dtype` instead of float32."""
+    """Run the traced graph of the step with torch's own operations, in `dtype` instead of float32."""
     inputs = [in_type(t, dtype) for t in inputs_of(traced, state, batch)]
     with torch.no_grad():
         found = _InType(traced.graph, dtype, draws).run(*inputs, enable_io_processing=False)

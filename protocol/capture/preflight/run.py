@@ -213,7 +213,7 @@ class Preflight:
 
 
 def worst(reports: Sequence[Report]) -> Report:
-    """The largest errors of several reports, and all their notes."""
+    """A report with the largest errors and all the notes of several reports."""
     errors = torch.tensor([(each.loss_error, each.gradient_error) for each in reports], dtype=torch.float64)
     notes = dict.fromkeys(note for each in reports for note in each.notes)
     loss, gradients = errors.max(0).values.tolist()

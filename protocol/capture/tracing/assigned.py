@@ -55,7 +55,9 @@ class Copied(TorchFunctionMode):
 
 
 def _memory(t: Tensor) -> int:
-    """A number that two living tensors have in common exactly if they share memory."""
+    """A number that identifies the memory of a tensor: tensors that exist at the same time have the same
+    number if and only if they share memory.
+    """
     return int(t.untyped_storage()._cdata)
 
 

@@ -20,8 +20,8 @@ from torch.utils._pytree import tree_map_only
 
 @contextmanager
 def drawn_once() -> Iterator[None]:
-    """Make checkpoints that restore torch's seed draw only in their first run; later runs reuse its draws.
-    Checkpoints with a `context_fn` are not changed.
+    """Inside the context, a checkpoint that restores torch's seed draws random numbers only in its first run;
+    its later runs receive the same numbers. Checkpoints with a `context_fn` are not changed.
     """
     before = checkpoints._checkpoint_without_reentrant_generator
 
@@ -64,7 +64,9 @@ class _Keeping(TorchDispatchMode):
 
 
 class _Giving(TorchDispatchMode):
-    """Replaces draws by the recorded tensors, starting over each time it is entered."""
+    """While active, replaces draws by the recorded tensors. Each time it is entered, it starts with the first
+    of them.
+    """
 
     def __init__(self, kept: list[Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -308,7 +308,9 @@ class Rolled(TorchFunctionMode):
 
 
 def _layers(args: Sequence[Any], gates: int) -> _Layers | None:
-    """The arguments, as torch.nn passes them; None for packed sequences and for projections."""
+    """The arguments of a recurrent function by name, if they have the form in which torch.nn passes them.
+    None for packed sequences and for layers with projections.
+    """
     if len(args) != len(_Layers.__dataclass_fields__) or not isinstance(args[3], bool):
         return None
     x, first, weights, *rest = args

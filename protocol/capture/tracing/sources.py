@@ -40,8 +40,8 @@ HIDDEN = (
     str(Path(__file__).parents[1]) + os.sep,
     contextlib.__file__,
 )
-"""The folders of torch and of `protocol.capture`, and contextlib, which enters their contexts. The first frame
-outside them is the submitter's.
+"""The folders of torch and of `protocol.capture`, and the file of contextlib, whose code enters their
+contexts. The first frame in none of these is the submitter's.
 """
 SOURCE_KEY = "source"
 """Key in `node.meta`: the source line."""
@@ -53,7 +53,7 @@ VALIDATING = os.path.join(TORCH, "distributions", "distribution") + ".py", ("__i
 
 
 class SourceRecorder(TorchDispatchMode):
-    """While active, records in every node that `make_fx` makes the source line that caused the node."""
+    """While active, records for each node that `make_fx` makes which source line caused it."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -62,8 +62,8 @@ class SourceRecorder(TorchDispatchMode):
         self.graph: torch.fx.Graph | None = None
         """The graph that is being traced, None before its first operation."""
         self.problems: list[Problem] = []
-        """Lines that read a number from the batch, or that make new parameters. A line that reads a number
-        gets a made-up one, so that a single trace finds all such lines.
+        """Problems with lines that read a number from the batch, or that make new parameters. A line that
+        reads a number gets a made-up one, so that a single trace finds all such lines.
         """
 
     def __torch_dispatch__(
@@ -165,7 +165,9 @@ def made_here() -> bool:
 
 
 def remedy_here() -> str:
-    """A specific remedy if the running code is of a kind that is common in models; empty otherwise."""
+    """A specific remedy if the running code validates a distribution's arguments or uses layerdrop; otherwise
+    empty.
+    """
     for frame, _ in traceback.walk_stack(sys._getframe(1)):
         code = frame.f_code
         if code.co_filename == VALIDATING[0] and code.co_name in VALIDATING[1]:

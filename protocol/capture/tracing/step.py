@@ -154,13 +154,13 @@ def _in_a_package(frame: FrameType) -> bool:
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Make `torch.compiler.is_compiling()` true for code of torch and of installed packages, as
-    `torch.export` does. Models then skip shortcuts that look at the data, such as a check whether a padding
-    mask hides anything. The submitter's own code gets torch's usual answer, because anything that it skips
-    while compiling would be missing from every trace.
+    """Inside the context, `torch.compiler.is_compiling()` is true for code of torch and of installed
+    packages, as in `torch.export`. Models then skip shortcuts that look at the data, such as a check whether
+    a padding mask hides anything. The submitter's own code gets torch's usual answer, because anything that
+    it skips while compiling would be missing from every trace.
 
-    While they compile, models check tensors with `torch._check_tensor_all`. This function does nothing here,
-    because a trace has no elements to check.
+    Models that believe they are compiling check tensors with `torch._check_tensor_all`. Inside the context
+    that function does nothing, because a trace has no elements to check.
     """
     before = torch.compiler._is_compiling_flag, torch._check_tensor_all
     torch.compiler._is_compiling_flag = cast(bool, _TrueInPackages())

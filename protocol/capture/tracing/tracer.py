@@ -189,7 +189,9 @@ def trace_step(
 
 
 def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, batch: Batch) -> Problem:
-    """The problem of the step in plain torch, if it raises an error there too; otherwise `problem`."""
+    """If `problem` has a cause and the step raises an error in plain torch too, the problem of that error;
+    otherwise `problem`.
+    """
     if problem.cause is None:
         return problem
     try:
@@ -200,7 +202,7 @@ def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, ba
 
 
 def constants_of(traced: TracedStep) -> dict[torch.fx.Node, Tensor]:
-    """The placeholders of tensors that no part of the step trains or writes, and those tensors."""
+    """Maps the placeholders of the tensors that no part of the step trains or writes to those tensors."""
     holders = [node for node in traced.graph.nodes if node.op == "placeholder"][len(traced.parameters) :]
     changed = {*traced.written, *traced.moving}
     return {node: t for node, (name, t) in zip(holders, traced.buffers.items()) if name not in changed}

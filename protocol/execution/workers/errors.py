@@ -6,7 +6,7 @@ from protocol.errors import AssayError, Retryable
 
 
 class WorkersError(AssayError):
-    """The workers cannot start or continue. All of them have been stopped."""
+    """The workers cannot start or continue. None of them is running any more."""
 
 
 class TooLittleMemory(WorkersError):

@@ -79,9 +79,10 @@ class Seen:
 def changes(
     before: Seen | None, now: Seen, silent_after: float, at: int
 ) -> Iterator[tuple[Alarm, str, str | None]]:
-    """Yield the alerts due after a look at a task, each as kind, text and key. An alert that later looks find
-    again has a key and is raised only once; the key of others is None. `silent_after` is the number of
-    seconds without progress before an alert, infinite if no progress is due; `at` is the chain's time.
+    """Yield the alerts due after a look at a task, each as kind, text and key. An alert that later looks
+    would find again has a key, so that it is raised only once; other alerts have the key None. `silent_after`
+    is the number of seconds without progress before an alert, infinite if no progress is due; `at` is the
+    chain's time.
     """
     if now.games > (0 if before is None else before.games):
         yield Alarm.CHALLENGED, f"{now.games} open game(s): answer in time or lose the stake", None
@@ -93,9 +94,9 @@ def changes(
 
 
 class Alerts:
-    """Raises alerts, and keeps them for the webhook if there is one. Callable from any thread. Without an
-    `outbox` they are kept in memory. `about` is part of each document: the node, its chain and its account.
-    A document's `id` lets a receiver recognise repeats.
+    """Raises alerts. If there is a webhook, the alerts are kept for it: in the `outbox` or, without an
+    outbox, in memory. Callable from any thread. `about` is part of each document: the node, its chain and its
+    account. A document's `id` lets a receiver recognise repeats.
     """
 
     def __init__(

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 """Version of the JSON bodies."""
 Checks = Mapping[str, str]
-"""For each check by name, its problem in words; empty if there is none."""
+"""For each check, by name, the problem that it finds, in words; an empty text if it finds none."""
 
 
 def application(
     is_alive: Callable[[], bool], checks: Callable[[], Checks], render: Callable[[], bytes]
 ) -> Starlette:
-    """The ASGI app. /healthz answers 200 while the node is alive, /readyz while no check finds a problem;
-    otherwise both answer 503. The arguments are functions, which are called in threads.
+    """The ASGI app. /healthz answers 200 while the node is alive, and /readyz while no check finds a problem;
+    otherwise each answers 503. The arguments are functions, which are called in threads.
     """
     from prometheus_client import CONTENT_TYPE_LATEST
     from starlette.applications import Starlette

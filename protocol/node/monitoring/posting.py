@@ -1,5 +1,5 @@
-"""Posts alerts to the webhook one after the other. With each failure in a row, the pause after it doubles,
-up to five minutes.
+"""Posts alerts to the webhook one after the other. After a failure it pauses; the pause doubles with each
+further failure in a row, up to five minutes.
 """
 
 from __future__ import annotations

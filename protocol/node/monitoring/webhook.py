@@ -38,7 +38,7 @@ class Webhook:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse an address with a query. Raises ValueError, whose message quotes no part of the text."""
+        """Parse an address, which may have a query. Raises ValueError, whose message quotes no part of the text."""
         try:
             parts = urlsplit(text)
             query = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True) if parts.query else []

@@ -75,7 +75,7 @@ class NodeCollector(Collector):
         yield from self._money()
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        """Describe no metrics. Otherwise registering would compute them."""
+        """Describe no metrics, because registering would otherwise compute them."""
         return iter(())
 
     def _loop(self) -> Iterator[GaugeMetricFamily]:

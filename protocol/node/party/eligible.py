@@ -21,8 +21,8 @@ of the terms may have chosen who can be drawn.
 
 def least_eligible(chain_id: int, verifiers: int, jurors: int = 0) -> int:
     """Default minimum number of eligible accounts for posting or bidding on a task: three for each seat and
-    each juror, or one on a development chain. Jurors count, because a jury that cannot be filled ends a task
-    unpaid.
+    each juror, or one for each on a development chain. Jurors count, because a jury that cannot be filled
+    ends a task unpaid.
     """
     seats = verifiers + jurors
     return seats if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_A_SEAT * seats
@@ -46,8 +46,8 @@ class Eligible:
     slots: int
     registered: int
     unmet: Mapping[str, int] = field(default_factory=dict)
-    """How many other accounts cannot be drawn, by each field of their offer that excludes these terms, and by
-    "stake" if their stake is too small. An account may count in several.
+    """How many other accounts cannot be drawn, by reason: the field of their offer that excludes these terms,
+    or "stake" if their stake is too small. An account may have several reasons.
     """
 
     @property

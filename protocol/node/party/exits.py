@@ -1,7 +1,7 @@
 """Chooses and makes the call that moves a task on now (dispute.md section 2: every state has an exit).
 
 Any account may make these calls, so races are harmless: the contract refuses the later one. All draws form
-one queue, so a party that wants its own task's draw first executes the draws ahead of it.
+one queue, so a party that needs its own task's draw must first execute the draws ahead of it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ class Exit(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Observation:
     """A task as the chain shows it at one moment; `now` is the chain's time. `accusations` is the number of
-    open accusations, and `answers_until` is the second until which answers to accusations are or were due.
+    open accusations, and `answers_until` is the latest deadline for an answer to an accusation, past or
+    future.
 
-    `audit`, `seats`, `looks` and these two are read for a task that is submitted, or was (`observe_audit`);
+    All fields but `view` and `now` are read only for a task that is submitted, or that was (`observe_audit`);
     for other tasks they are None, empty or 0. For an unpaid task, `observe` reads only `answers_until`.
     """
 
@@ -149,7 +150,9 @@ def looks_stalled(seen: Observation, deployment: Deployment) -> bool:
 
 
 def _is_undrawn(seen: Observation, deployment: Deployment) -> bool:
-    """Whether the task may be ended because its first draw, or the draw of a seat's jury, is not executed."""
+    """Whether the task may be ended because its first draw, or the draw of a seat's jury, was not executed
+    within the stall period.
+    """
     awaited = seen.audit is not None and (seen.audit.claimant or not seen.audit.drawn_at)
     return bool(awaited) and is_stalled(seen, deployment)
 

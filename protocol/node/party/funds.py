@@ -22,7 +22,7 @@ def require_free(client: Client, amount: int, purpose: str = "") -> None:
     """Deposit tokens so that the account's free balance in the vault is at least `amount` units. Raises
     NotEnoughTokens, ChainError.
 
-    `purpose` is for the message: "for the escrow".
+    `purpose` is for the message, such as "for the escrow".
     """
     require_tokens(client, client.address, amount, purpose)
     client.fund(amount)
@@ -47,8 +47,8 @@ class NotEnoughCoin(AssayError):
 
 
 def require_coin(client: Client, games: int) -> None:
-    """Raise NotEnoughCoin unless the account's coin and its credit with the game pay for `games` of the
-    longest games. Raises ChainError.
+    """Raise NotEnoughCoin unless the account's coin and its credit with the game's contract pay for `games`
+    games of the greatest length. Raises ChainError.
     """
     due = games * client.game.coin_of_longest()
     have = client.connection.balance(client.address) + client.game.credit(client.address)

@@ -16,9 +16,9 @@ class Ending(StrEnum):
     """A call that ends a claim, with the function's name as value."""
 
     CLOSE = "close"
-    """End it with the jury's verdict."""
+    """End the claim with the jury's verdict."""
     DROP = "drop"
-    """End it without a verdict, because the task is over or the jury's draw has lapsed."""
+    """End the claim without a verdict, because the task is over or the jury's draw has lapsed."""
 
 
 def closable(claim: ItemClaim | None, jury: JuryView | None, terms: Terms) -> int | None:

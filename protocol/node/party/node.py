@@ -46,8 +46,8 @@ IDLE_SECONDS: Final = 600.0
 
 AWAY: tuple[type[ChainError], ...] = (RpcError, NotMined, NonceTaken, UnstableChain, Reverted, WrongChain)
 """Errors after which the loop tries again: the chain is out of reach for a while, or its nodes lag. A node
-that is one block behind lacks what another node has already shown, such as a nonce, or a task (so calls
-revert). A wrong chain at the address may be corrected.
+that is one block behind does not have what another node has already shown, such as a nonce or a task, so that
+calls may revert. A wrong chain at the address may be corrected.
 """
 
 SAY_AGAIN: Final = 30.0
@@ -85,8 +85,8 @@ class Node(ABC):
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Do the work before the first look. This is called again if the chain was away. Raises what `_tick`
-        raises.
+        """Do the work before the first look. If the chain is away meanwhile, this is called again. Raises
+        what `_tick` raises.
         """
 
     @abstractmethod

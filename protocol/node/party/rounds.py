@@ -16,7 +16,7 @@ from protocol.chain.receipts import Receipt
 from protocol.chain.views import PendingDraw
 
 ALIVE_SECONDS: Final = 86_400
-"""Maximum age, in seconds, of the last shown round at which the market accepts tasks
+"""The market accepts a task only if the last shown round is at most this many seconds old
 (contracts/src/TaskMarket.sol).
 """
 
@@ -58,8 +58,8 @@ def execute_first_draw(
 
 
 def show_round(client: Client, signature_of: SignatureOf, age: int = ALIVE_SECONDS // 2) -> Receipt | None:
-    """Show the newest round if the last shown one is older than `age` seconds. Returns None if it is not
-    older, or another party was faster. Raises NoRelay, NoSuchRound, ChainError.
+    """Submit the newest round to the beacon's contract if the last one shown is older than `age` seconds.
+    Returns None if it is not older, or if another party was faster. Raises NoRelay, NoSuchRound, ChainError.
     """
     network, now = client.deployment.beacon, client.now()
     if is_shown(client, age, now):

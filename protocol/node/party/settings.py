@@ -52,8 +52,9 @@ class ConnectionSettings(BaseModel):
     password_file: Path | None = None
     deployment: Path | None = None
     bundles: tuple[str, ...] = ()
-    """Addresses below which bundles may be read and nodes asked. All https addresses, and http addresses on
-    the internet, are allowed anyway. Examples: file:///srv/bundles/ and http://192.168.1.5:8700/.
+    """Addresses below which bundles may be read and nodes may be asked. All https addresses, and http
+    addresses on the internet, are always allowed. Examples: file:///srv/bundles/ and
+    http://192.168.1.5:8700/.
     """
     relays: tuple[Relay, ...] = ()
     """HTTP relays of the beacon, which are all asked at once. If empty, those in
@@ -72,7 +73,7 @@ class NodeSettings(ConnectionSettings):
     """Seconds that the chain's node may be out of reach before this node gives up."""
     speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] = SPEED
     """Scalar operations per second that this machine manages; the node enters no task or game that needs
-    more. A solver without this setting uses the speed that `solver bench` measured, also for its price.
+    more. A solver that leaves this unset uses the speed that `solver bench` measured, for its price as well.
     """
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where steps run; auto means a CUDA device if torch has one. The bits are the same everywhere."""
@@ -109,14 +110,16 @@ class NodeSettings(ConnectionSettings):
     ] = None
     """Address that alerts are posted to as JSON: https, or http on this machine."""
     deadline_minutes: Annotated[float, Field(gt=0, le=10**6)] = 60
-    """How many minutes before a deadline an alert is raised, or a fifth of the deadline's period if that is less."""
+    """An alert is raised this many minutes before a deadline, or when a fifth of the deadline's period is
+    left, if that is later.
+    """
     silent_minutes: Annotated[float, Field(gt=0, le=10**7)] | None = None
     """How many minutes a task in training may be without progress before an alert is raised; if unset, a
     third of its training period.
     """
     low_disk_gib: Annotated[float, Field(ge=0, le=10**6)] = 5
-    """Free disk space in GiB below which an alert is raised and the node is not ready, or a tenth of the disk
-    if that is less.
+    """If less than this many GiB of the disk are free, an alert is raised and the node is not ready. On a
+    small disk the limit is a tenth of the disk, if that is less.
     """
 
     @property

@@ -18,7 +18,9 @@ from protocol.numerics.kernels.fused import SHARED
 BLOCK = 1024
 """Elements per Triton program in functions of one element: eight for each of 128 threads."""
 TILE = 2048
-"""Elements of a block of rows, sixteen for each of 128 threads; short rows share a block."""
+"""Elements that a Triton program handles at a time in functions of rows, sixteen for each of 128 threads.
+Several short rows share a program.
+"""
 COLUMN_ROWS, COLUMNS = 32, 64
 """Rows and columns per Triton program in sums of columns."""
 GROUPED = 4096
@@ -27,7 +29,7 @@ of 64 numbers, or several groups of smaller blocks."""
 
 
 class CudaFused:
-    """The functions in Triton. `kernels.fused.Fused` documents each."""
+    """The functions of `kernels.fused.Fused`, which documents them, in Triton."""
 
     name = "fused-triton"
 
@@ -46,7 +48,7 @@ class CudaFused:
         return _rows("softmax", x, (x,), SAFE=safe)
 
     def softmax_grad(self, g: Tensor, y: Tensor) -> Tensor:
-        """y (g - sum(g y))."""
+        """y (g - sum(g y)) of every row."""
         g, y = g.detach().contiguous(), y.detach().contiguous()
         return _rows("softmax_grad", g, (g, y))
 
@@ -56,7 +58,7 @@ class CudaFused:
         return _rows("log_softmax", x, (x,))
 
     def log_softmax_grad(self, g: Tensor, y: Tensor) -> Tensor:
-        """g - exp(y) sum(g)."""
+        """g - exp(y) sum(g) of every row."""
         g, y = g.detach().contiguous(), y.detach().contiguous()
         return _rows("log_softmax_grad", g, (g, y))
 
@@ -109,7 +111,7 @@ class CudaFused:
     def adamw(
         self, tensors: tuple[Tensor, Tensor, Tensor, Tensor], scalars: tuple[Tensor | float, ...]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """One AdamW update, as `Fused.adamw`; returns p', m', v'."""
+        """One AdamW update, as in `Fused.adamw`; returns p', m', v'."""
         p, g, m, v = (t.detach().contiguous() for t in tensors)
         made = [torch.empty_like(p) for _ in range(3)]
         scales = [_on(x, p) for x in scalars[:3]]
@@ -120,7 +122,7 @@ class CudaFused:
     def emit(
         self, tensors: tuple[Tensor, Tensor, Tensor], block: int, decay: float, top: float
     ) -> tuple[Tensor, ...]:
-        """A message and the next feedback from base, local and feedback [N]; see `library.lanes`."""
+        """A message and the next feedback, from base, local and feedback, each [N]; see `library.lanes`."""
         base, local, feedback = (t.detach().contiguous() for t in tensors)
         blocks, kept = base.numel() // block, torch.empty_like(base)
         message = [base.new_empty(blocks, dtype=torch.uint8) for _ in range(2 if block > 1 else 1)]

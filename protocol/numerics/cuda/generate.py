@@ -66,7 +66,7 @@ class _Source:
 
 
 def source() -> str:
-    """The text of the whole module."""
+    """The text of device/lists.py."""
     parts = [HEAD]
     for name in FUNCTIONS:
         recording = _Source()

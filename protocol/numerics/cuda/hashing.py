@@ -1,9 +1,9 @@
-"""Tensor roots computed on the tensors' CUDA device, so that only 32 bytes of each are copied to the host.
+"""Tensor roots computed on the tensors' CUDA device, so that only 32 bytes per tensor are copied to the host.
 
 The tree is that of `commitments.chunks` over the same canonical bytes (encoding.md sections 1 and 2). Before
-the first root on a device, a process compares a few test roots with hashlib's; after one wrong byte the
-device is not used for roots. The inner nodes of the trees are not kept: openings need the tensors' bytes
-anyway.
+the first root on a device, a process compares a few test roots with hashlib's. If one byte differs, the
+device is not used for roots. The inner nodes of the trees are not kept, because openings need the tensors'
+bytes anyway.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def root_words(x: Tensor, dtype: DType) -> Tensor:
 
 @cache
 def is_right(device: str) -> bool:
-    """Whether test roots made on `device` equal hashlib's: of three types, with 4, 3 and 1 leaves."""
+    """Whether test roots made on `device` equal hashlib's. The tests are three tensors, of three types, with
+    4, 3 and 1 leaves.
+    """
     where = torch.device(device)
     for dtype, count in ((DType.F32, 775), (DType.U8, 2103), (DType.BOOL, 6)):
         values = torch.arange(count, dtype=torch.int64, device="cpu") * 2654435761 % 251 - (

@@ -37,7 +37,9 @@ def present() -> bool:
 
 
 def runs_on(device: torch.device) -> bool:
-    """Whether Triton's kernels can be started on `device`: a CUDA device, or the CPU while Triton interprets."""
+    """Whether Triton is installed and its kernels can be started on `device`: a CUDA device, or the CPU while
+    Triton interprets.
+    """
     return present() and (device.type == "cuda" or (device.type == "cpu" and interprets()))
 
 

@@ -1,9 +1,10 @@
-"""Product kernels for CUDA: int8 slices on tensor cores, by Triton, or without it by `torch._int_mm`.
+"""Product kernels for CUDA: int8 slices on tensor cores, multiplied by Triton, or by `torch._int_mm` if
+Triton is missing.
 
 | name | products | other launches |
 |---|---|---|
 | `int8-triton` | device/product.py, rounded in registers | maxima of long rows, slicing of each operand |
-| `int8-mm` | `kernels.int8`: 4 to 9 calls of `torch._int_mm` per matrix and 2^17 terms | torch's operations |
+| `int8-mm` | `kernels.int8`: 4 to 9 calls of `torch._int_mm` for each matrix and each 2^17 terms | torch's operations |
 
 They are tried in this order, then float64 (docs/performance.md, "cuda"). On an H100, which has many float64
 units, float64 is faster than `int8-mm` at all measured sizes; most GPUs have few such units.

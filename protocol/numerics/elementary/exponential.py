@@ -45,11 +45,10 @@ def exp(o: Operations[V], x: V) -> V:
 
 
 def log(o: Operations[V], x: V) -> V:
-    """Natural logarithm for f32: -inf at both zeros, NaN below, +inf at +inf, NaN to NaN. At most 2 ulp.
+    """Natural logarithm for f32: -inf at both zeros, NaN below zero, +inf at +inf, NaN to NaN. At most 2 ulp.
 
-    x = 2^k m, sqrt(1/2) <= m < sqrt(2); log x = k ln 2 + log m. With f = m - 1 and s = f / (2 + f), log m =
-    f - (f^2/2 - s (f^2/2 + s^2 P(s^2))), a form without cancellation. Subnormals are first multiplied by
-    2^24.
+    x = 2^k m, sqrt(1/2) <= m < sqrt(2); log x = k ln 2 + log m. With f = m - 1 and s = f / (2 + f), log m = f
+    - (f^2/2 - s (f^2/2 + s^2 P(s^2))), a form without cancellation. Subnormals are first multiplied by 2^24.
     """
     small = o.lt(x, o.f32(MIN_NORMAL))
     normal = o.select(small, o.scale(x, o.i32(24)), x)

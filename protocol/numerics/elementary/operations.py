@@ -70,7 +70,7 @@ class Operations(Protocol[V]):
         """Whether x == y for f32, as bool."""
 
     def select(self, condition: V, x: V, y: V) -> V:
-        """f32 x where the bool holds, else y."""
+        """f32 x where the bool `condition` holds, else y."""
 
     def add_i32(self, x: V, y: V) -> V:
         """`add` on i32, wrapping."""

@@ -6,8 +6,5 @@ from protocol.numerics.elementary.operations import ONE, Operations, V
 
 
 def rsqrt(o: Operations[V], x: V) -> V:
-    """1 / sqrt(x): infinite with the sign of a zero, NaN below zero, +0 at +inf, NaN to NaN.
-
-    At most 2 ulp.
-    """
+    """1 / sqrt(x), at most 2 ulp: an infinity of x's sign for a zero, NaN below zero and for NaN, +0 at +inf."""
     return o.div(o.f32(ONE), o.sqrt(x))

@@ -72,8 +72,8 @@ class Forward:
 class Backward:
     """Operands of the backward pass, which gives the gradients of the values, the queries and the keys.
 
-    S is the gradient of the softmax's operand after `changes`. `g` is the gradient of the result. Bits are in
-    the order of the factors.
+    S is the gradient of the softmax's operand, with `changes` applied to it. `g` is the gradient of the
+    result. Bits are in the order of the factors.
 
     | gradient of | product | bits |
     |---|---|---|

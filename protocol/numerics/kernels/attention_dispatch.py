@@ -1,9 +1,10 @@
 """Chooses fused attention: native/attention.cpp, if it is allowed and passes its self-tests.
 
 Fused attention uses the products and functions that native/sets.h pairs, and both must have passed their
-self-tests. The products are tested for every shape class that occurs in the plan, and the fused chain for the
-plan's own class (`attention_shape_classes`, `attention_self_test`). After one wrong bit, fused attention is
-not used again in this process: a warning says so once, and the instructions run separately instead.
+self-tests. The products are tested for every shape class that occurs in the plan. The fused chain is tested
+for the plan's own class (`attention_shape_classes`, `attention_self_test`). After one wrong bit, fused
+attention is not used again in this process: a warning says so once, and the instructions run separately
+instead.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _log = logging.getLogger("assay.numerics")
 
 
 def attention_for(plan: Plan) -> Fused | None:
-    """The fused attention for a plan, or None if it is not compiled, not allowed, or has not passed."""
+    """The fused attention for a plan. None if it is not compiled, not allowed, or fails its self-tests."""
     functions = fused_for(torch.ones(1, dtype=torch.float32, device="cpu"))
     if functions is None:
         return None
@@ -63,7 +64,7 @@ _failed: set[str] = set()
 
 
 def passes(chain: Fused, shape_class: ShapeClass) -> bool:
-    """Whether the chain has given no wrong bit so far and passes the self-test of this shape class."""
+    """Whether the chain passes the self-test of this shape class and has never given a wrong bit."""
     return chain.name not in _failed and _tested(chain, shape_class)
 
 

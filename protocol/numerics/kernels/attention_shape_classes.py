@@ -1,9 +1,10 @@
 """Shape classes of attention: arithmetic.md section 8, "Self-tests". See `shape_classes` for products.
 
 A `Plan` holds everything that determines the path through native/attention.cpp. `shape_class_of` gives the
-smallest plan with the same path. That plan has a second block of queries and of keys if the original has one,
-the same number of elements after the last full vector of a row, and the same changes, dropout and passes. It
-keeps the scores, or computes them twice, as the original does. Its products have their own classes.
+smallest plan with the same path. That plan has the same changes, dropout and passes as the original, and the
+same number of elements after the last full vector of a row. It has a second block of queries or of keys if
+the original has one. It keeps the scores if the original does; otherwise it computes them twice. Its products
+have their own classes.
 """
 
 from __future__ import annotations
@@ -76,6 +77,6 @@ def shape_class_of(plan: Plan) -> ShapeClass:
 
 
 def _size(size: int) -> int:
-    """The smallest size with the same remainder after vectors, and with a second block if `size` has one."""
+    """The smallest size with the same remainder after full vectors, and with a second block if `size` has one."""
     least = ROWS + 1 if size > ROWS else LANES + 1
     return size if size < least else least + (size - least) % LANES

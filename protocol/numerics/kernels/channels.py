@@ -39,13 +39,15 @@ class Channels:
         self._variant = variant
 
     def statistics(self, x: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-        """The mean, 1 / sqrt(variance + eps) and the variance for running statistics of x [N, C, S], each [C]."""
+        """Three results [C] for x [N, C, S]: the mean, 1 / sqrt(variance + eps), and the variance for running
+        statistics.
+        """
         out = {name: empty(x.shape[1]) for name in ("first", "second", "third")}
         self._call("statistics", x, eps=eps, **out)
         return out["first"], out["second"], out["third"]
 
     def sums(self, g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, Tensor]:
-        """Sums over each channel of g and of g (x - mean) rstd, both [C]."""
+        """The sum of g and the sum of g (x - mean) rstd over each channel, both [C]."""
         first, second = empty(x.shape[1]), empty(x.shape[1])
         self._call("sums", x, g=g, mean=mean, rstd=rstd, first=first, second=second)
         return first, second
@@ -53,7 +55,7 @@ class Channels:
     def normalise(
         self, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None, bias: Tensor | None
     ) -> Tensor:
-        """((x - mean) rstd) gain + bias; a bias needs a gain."""
+        """((x - mean) rstd) gain + bias; a bias requires a gain."""
         y = empty(*x.shape)
         self._call("normalise", x, mean=mean, rstd=rstd, gain=gain, bias=bias, y=y)
         return y

@@ -33,10 +33,10 @@ CPU = torch.device("cpu")
 
 
 def convolution_for(x: Tensor, call: ConvolutionCall) -> Convolution | None:
-    """The convolutions to use for `call` on tensors like `x`, or None.
+    """The convolutions to use for `call` on tensors like `x`.
 
-    None if `x` is not f32 on the CPU, if the call has too many phases or too large a kernel, or if no
-    convolutions are built, are allowed and pass their self-tests. Raises `NoKernel` if no product kernel may
+    None if `x` is not f32 on the CPU, if the call has too many phases or too large a kernel, or if every
+    instruction set's convolutions are missing, forbidden or wrong. Raises `NoKernel` if no product kernel may
     be used either.
     """
     if x.device.type != "cpu" or x.dtype != torch.float32:
@@ -76,7 +76,7 @@ _failed: set[str] = set()
 
 
 def passes(convolution: Convolution, call: ConvolutionCall) -> bool:
-    """Whether `convolution` has given no wrong bit so far and passes the self-tests of the call's classes."""
+    """Whether `convolution` passes the self-tests of the call's classes and has never given a wrong bit."""
     return convolution.name not in _failed and all(
         _tested(convolution, call) for call in shape_classes_of(call)
     )

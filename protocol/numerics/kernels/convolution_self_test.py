@@ -50,8 +50,7 @@ def operands(call: ConvolutionCall) -> tuple[Tensor, Tensor, Tensor | None]:
 
 
 def hard(shape: tuple[int, ...], axis: int) -> Tensor:
-    """f32 of `shape`, with slices along `axis` that are in turn ordinary, at the limit, and half zero, half
-    tiny.
+    """f32 of `shape`. The slices along `axis` are in turn ordinary, at the limit, and half zero, half tiny.
 
     The sixth slice also has infinities.
     """
@@ -112,8 +111,8 @@ def _integers(x: Tensor, axis: int, p: int) -> tuple[Tensor, Tensor]:
 def _sums(
     call: ConvolutionCall, *, x: Tensor | None = None, w: Tensor | None = None, g: Tensor | None = None
 ) -> Tensor:
-    """The operand among x, w and g that is not given, in float64: the sum of one matrix product for each
-    element of the kernel.
+    """The missing one of x, w and g, in float64, computed as the sum of one matrix product for each element
+    of the kernel.
     """
     n, groups, inputs, outputs = call.samples, call.groups, call.inputs, call.outputs
     shape = call.g_shape() if g is None else call.w_shape() if w is None else call.x_shape()

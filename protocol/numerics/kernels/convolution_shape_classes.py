@@ -4,8 +4,8 @@ A `ConvolutionCall` holds everything on which the path through native/convolutio
 `shape_classes_of` gives the smallest calls that together take the same paths; the self-test computes these.
 The windows stay unchanged. Rows of the left operand beyond two panels, terms beyond three chunks, samples,
 groups, and positions along both axes are reduced. The borders stay the same, and so do the remainders after
-runs of 32, 16 and 4. Code that only many terms reach (the next block of a weight gradient, sums beyond 2^51)
-has its own class with few channels.
+runs of 32, 16 and 4. Code that runs only with many terms (the next block of a weight gradient, sums beyond
+2^51) has its own class with few channels.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def convolution_call(
     bits: Both = (13, 13),
     bias: bool = False,
 ) -> ConvolutionCall:
-    """The call for the shapes x [N, C, H, W] and g [N, O, OH, OW]; either may be the result's."""
+    """The call for the shapes x [N, C, H, W] and g [N, O, OH, OW]. One of them may be the shape of the result."""
     kernel, stride, padding, dilation = (
         (sliding[f"{name}_y"], sliding[f"{name}_x"]) for name in ("kernel", "stride", "padding", "dilation")
     )
@@ -146,8 +146,8 @@ def shape_classes_of(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
 
 
 def _by_products(call: ConvolutionCall) -> ConvolutionCall:
-    """`call`, but with a second row of the left operand if the code for one channel per group would compute
-    it otherwise.
+    """`call`, changed so that products compute it: if the code for one channel per group would, the left
+    operand gets a second row.
     """
     if not call.is_depthwise():
         return call
@@ -222,8 +222,8 @@ def _places(call: ConvolutionCall) -> int:
 
 
 def _limits(call: ConvolutionCall) -> list[int]:
-    """The counts of pairs of terms beyond which other code runs: those that `call` exceeds and that are not
-    too long to test.
+    """The counts of pairs of terms beyond which other code runs, without those that `call` does not exceed
+    and those that are too long to test.
     """
     limits = sorted((BLOCK_PAIRS, _wide_pairs(call) - 1))
     return [pairs for pairs in limits if call.pairs() > pairs and 2 * pairs < MOST_TERMS]
@@ -300,7 +300,7 @@ def _along(call: ConvolutionCall, axis: int) -> int:
 
 
 def _as_even(size: int, least: int) -> int:
-    """`size` if it is at most `least`; otherwise `least` or the next number, with the parity of `size`."""
+    """`size` if it is at most `least`; otherwise `least` or `least` + 1, whichever has the parity of `size`."""
     return size if size <= least else least + ((least ^ size) & 1)
 
 

@@ -1,4 +1,5 @@
-"""Chooses the product kernel: the fastest one that this machine runs, that is allowed, and that has passed.
+"""Chooses the product kernel: the fastest one that runs on this machine, is allowed and has passed its
+self-tests.
 
 ASSAY_KERNELS may list names in order of preference; then only those kernels and functions (`fused_dispatch`)
 are considered. If it names no product kernel, all product kernels are considered. A kernel is tested at its
@@ -99,7 +100,7 @@ def is_usable(
 
 
 _failed: dict[tuple[ProductKernel, str], str] = {}
-"""Errors found, by kernel and device. After one wrong bit a kernel is not used there again."""
+"""Errors found, by kernel and device. After one wrong bit, a kernel is not used on that device again."""
 
 
 def _refusal(
@@ -140,7 +141,8 @@ def _tested(
 
 
 def allowed(wanted: str | None) -> tuple[ProductKernel, ...]:
-    """The product kernels named by a value of ASSAY_KERNELS, in its order; all of them if it names none.
+    """The product kernels that `wanted`, a value of ASSAY_KERNELS, names, in the same order; all of them if
+    it names none.
 
     Raises `NumericsError` for unknown names.
     """

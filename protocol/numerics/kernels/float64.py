@@ -23,7 +23,7 @@ class Float64:
         return device.type != "mps"
 
     def tiling(self, px: int, py: int, /) -> Tiling:
-        """Tiles of 8 and 32, which are usual. They are assumed, because a BLAS may block in any way.
+        """Tiles of 8 and 32, assumed because they are usual: a BLAS may block in any way.
 
         Long products are sums of blocks.
         """
@@ -67,5 +67,5 @@ def blocked(x: Tensor, y: Tensor, bits: int) -> Tensor:
 
 
 def block_length(bits: int) -> int:
-    """How many products of magnitude at most 2^bits float64 adds up exactly."""
+    """The number of products, each of magnitude at most 2^bits, that float64 can add up exactly."""
     return 1 << (FLOAT64_BITS - bits)

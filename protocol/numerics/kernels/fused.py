@@ -18,7 +18,7 @@ from protocol.numerics.shapes import broadcast
 from protocol.numerics.types import NumericsError
 
 SHARED, MOST_LANES = 64, 16
-"""Blocks of a group, and the most messages of one call, as in native/lanes.h."""
+"""Blocks in a group, and the most messages in one call, as in native/lanes.h."""
 
 
 class Map(IntEnum):
@@ -119,7 +119,9 @@ class Fused:
         return self._variant in variants()
 
     def map(self, function: Map, x: Tensor, g: Tensor | None = None) -> Tensor:
-        """function(x), or g function(x) for the functions named GRAD; `x` has any shape, `g` the same."""
+        """function(x), or g function(x) for the functions named GRAD. `x` may have any shape; `g` has the
+        same shape.
+        """
         x = x.detach().contiguous()
         g = None if g is None else g.detach().contiguous()
         out = empty(*x.shape)
@@ -291,7 +293,7 @@ class Fused:
     def emit(
         self, tensors: tuple[Tensor, Tensor, Tensor], block: int, decay: float, top: float
     ) -> tuple[Tensor, ...]:
-        """A message and the next feedback from base, local and feedback [N]; see `library.lanes`."""
+        """A message and the next feedback, from base, local and feedback, each [N]; see `library.lanes`."""
         kept = [t.detach().contiguous() for t in tensors]
         count = kept[0].numel()
         groups = _groups(count, block)

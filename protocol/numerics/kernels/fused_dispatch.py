@@ -27,8 +27,8 @@ _log = logging.getLogger("assay.numerics")
 
 
 def fused_for(x: Tensor) -> Fused | CudaFused | None:
-    """The functions to use for `x`. None if `x` is empty, not f32, or neither on the CPU nor on CUDA, or if
-    no functions may be used.
+    """The functions to use for `x`. None if no functions may be used, or if `x` is empty, is not f32, or is
+    on neither the CPU nor CUDA.
     """
     if x.dtype != torch.float32 or x.numel() == 0:
         return None

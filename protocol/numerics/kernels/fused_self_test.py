@@ -111,8 +111,8 @@ def _mapped(function: Map, fused: Any) -> Any:
 
 
 def _paired(operation: Pair, fused: Any) -> Any:
-    """An operation on two arrays, then on an array and a single element in either order. The single elements
-    include 0, infinity and NaN.
+    """The results of an operation on two arrays, and on an array and a single element in either order. The
+    single elements include 0, infinity and NaN.
     """
     x, y = numbers(1), numbers(2)
     y[9] = x[9]
@@ -122,7 +122,7 @@ def _paired(operation: Pair, fused: Any) -> Any:
 
 
 def _cell(fused: Any, rows: int = 24, size: int = 16) -> Any:
-    """A step of an LSTM, forward and backward."""
+    """The results of a step of an LSTM, forward and backward."""
     kinds = [_table(seed, rows, size) for seed in range(1, 8)]
     gates = [torch.cat([_table(seed + k, rows, size) for k in range(4)], 1) for seed in (11, 21)]
     forward = [empty(rows, 4 * size), empty(rows, size), empty(rows, size)]

@@ -54,7 +54,7 @@ class _Source:
 
 
 def source() -> str:
-    """The text of the whole header."""
+    """The text of native/lists.h."""
     parts = [HEAD]
     for name in FUNCTIONS:
         recording = _Source()

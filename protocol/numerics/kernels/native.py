@@ -101,7 +101,8 @@ def library() -> ctypes.CDLL | None:
 
 @cache
 def variants() -> dict[str, int]:
-    """The instruction sets that both the library and this processor have, fastest first: names to numbers.
+    """The number of each instruction set that both the library and this processor have, by name, fastest
+    first.
 
     Empty without the library.
     """

@@ -27,13 +27,17 @@ _log = logging.getLogger("assay.numerics")
 
 
 def words(key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> Tensor | None:
-    """Random words, u32 of `shape` (held in int32), or None."""
+    """Random words, u32 of `shape` (held in int32). None if the library cannot be used or the key is not on
+    the CPU.
+    """
     native = _tested() if key.device.type == "cpu" else None
     return None if native is None else _words(native, key, step, stream, shape)
 
 
 def mask(key: Tensor, step: Tensor, stream: int, shape: Sequence[int], below: int) -> Tensor | None:
-    """A mask, f32 of `shape`: 1 where the word is less than `below`, else 0; or None."""
+    """A mask, f32 of `shape`: 1 where the word is less than `below`, else 0. None if the library cannot be
+    used or the key is not on the CPU.
+    """
     native = _tested() if key.device.type == "cpu" else None
     return None if native is None else _mask(native, key, step, stream, shape, below)
 

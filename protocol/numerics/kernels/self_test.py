@@ -193,7 +193,7 @@ def _limits(rows: int, terms: int, p: int) -> Tensor:
 
 
 def _runs(rows: int, terms: int, p: int) -> Tensor:
-    """i32 [rows, terms]: chunks of 64 terms. The sums of one or of two chunks just fit into i32, or do not.
+    """i32 [rows, terms], in chunks of 64 terms that test where sums stop fitting into i32.
 
     The chunks repeat in this order: zeros, one that fits alone, two that fit together, zeros, one that does
     not fit. The first term of every row is 2^p.

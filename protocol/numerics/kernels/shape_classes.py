@@ -43,9 +43,9 @@ class Layout(NamedTuple):
 
     order: Order
     dense: bool
-    """Whether its rows (with `Order.ROWS`, its terms) follow each other without gaps."""
+    """Whether the rows follow each other without gaps; with `Order.ROWS`, whether the terms do."""
     batched: bool
-    """Whether it has more than one matrix."""
+    """Whether the operand has more than one matrix."""
 
 
 class Tiling(NamedTuple):
@@ -58,7 +58,7 @@ class Tiling(NamedTuple):
     terms: tuple[int, ...]
     """Tiles along K."""
     long: tuple[int, ...]
-    """Counts of terms from which on sums leave the fast path."""
+    """Counts of terms. A sum of that many terms or more leaves the fast path."""
 
 
 class ProductCall(NamedTuple):
@@ -146,13 +146,15 @@ def shape_classes_of(call: ProductCall, tiling: Tiling, px: int, py: int) -> tup
 
 
 def _same_parity(size: int, other: int) -> int:
-    """`size`, or `size` + 1 if only that has the parity of `other`."""
+    """`size` or `size` + 1, whichever has the parity of `other`."""
     return size + ((size ^ other) & 1)
 
 
 def least_size(size: int, tiles: Sequence[int]) -> int:
-    """The smallest size that every tile divides as it divides `size`: into no, one or several whole tiles,
-    with or without a remainder.
+    """The smallest size that is cut into tiles as `size` is.
+
+    The longest tile is applied first, and each shorter one to what is left. Each gives zero, one or several
+    whole tiles, with or without a remainder. What is left after the shortest tile is reduced to at most 5.
     """
     if not tiles:
         return min(size, 5)  # one, two, three, four, or a few

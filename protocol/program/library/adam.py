@@ -19,7 +19,8 @@ from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define, define_by_body
 
 BLOCK = 1 << 15
-"""Elements of a block: 128 KiB of f32, so that its eight tensors stay in the L2 cache.
+"""Elements of a block in each tensor: 128 KiB of f32, so that a block of all eight tensors stays in the L2
+cache.
 
 This is also the largest size that torch does not split over threads. Splitting a block's short operations
 saves no time on two free cores (measured), and makes them several times slower if another process uses one of

@@ -78,7 +78,7 @@ def _forms(links: Sequence[Link]) -> Forms:
 
 
 class _Attention:
-    """The attention around one softmax. Raises `NoMatch` if there is none."""
+    """The attention around one softmax. Raises `NoMatch` if no attention is found."""
 
     def __init__(self, frame: Frame, softmax: int) -> None:
         self.frame = frame

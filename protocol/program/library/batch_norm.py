@@ -24,8 +24,8 @@ def _batch_statistics(x: Tensor, *, eps: float) -> tuple[Tensor, ...] | None:
 def batch_statistics(b: Builder, x: Value, *, eps: float) -> tuple[Value, Value, Value]:
     """The mean, 1 / sqrt(variance + eps), and the variance for running statistics, each [C], of x [N, C, S].
 
-    With d = x - mean, the first variance is sum(d d) / (N S), and the second is sum(d d) / (N S - 1), where 0
-    / 0 is NaN.
+    With d = x - mean, the variance in the square root is sum(d d) / (N S). The variance for running
+    statistics is sum(d d) / (N S - 1), where 0 / 0 is NaN.
     """
     rows = _channels(b, x)
     channels, count = rows.shape
@@ -96,8 +96,8 @@ def batch_norm_grad(
 ) -> Value:
     """The gradient of x [N, C, S] if the statistics are those of the batch.
 
-    With n = (x - mean) rstd and M = N S it is ((g - total / M) - n (along / M)) (rstd gain). `total` and
-    `along` are the results of `batch_norm_sums`.
+    With n = (x - mean) rstd and M = N S, the gradient is ((g - total / M) - n (along / M)) (rstd gain).
+    `total` and `along` are the results of `batch_norm_sums`.
     """
     count = _constant(b, x.shape[0] * x.shape[2])
     mean_total, mean_along = b.div(total, count), b.div(along, count)

@@ -17,7 +17,9 @@ from protocol.program.library.function import define, define_by_body
 from protocol.program.library.rows import sum_last
 
 ROW = 4096
-"""Elements of one sum: 32 chunks as i64. A move of a solver states at most 128 (dispute.md section 5)."""
+"""Elements of one sum: 32 chunks as i64. A solver states at most 128 block results in one move (dispute.md
+section 5).
+"""
 
 DAMPING = 1e-6
 """The number that torch adds to the norm before dividing."""

@@ -6,8 +6,9 @@
 | `conv_grad_input` | g [N, O, OH, OW], w | [N, C, H, W] | g, w | sample of g, row of w |
 | `conv_grad_weight` | g, x | [O, C/G, KH, KW] | gradient, the other | channel of g, channel of x |
 
-Bits are 13 or 20; `capture.analysis.roles` chooses them by role. Bundles of the table's first version do not
-state them: there they are 13 x 13, or 20 x 13 for a weight gradient.
+Bits are 13 or 20; `capture.analysis.roles` chooses them by role (arithmetic.md section 4). Bundles that
+follow version 1 of the table of roles do not state the bits: there they are 13 x 13, or 20 x 13 for a weight
+gradient.
 
 The exponent groups of x and g are whole samples (forward, input gradient) or whole channels (weight
 gradient). So each element is quantised once, not once per window, and windows consist of integers. For the

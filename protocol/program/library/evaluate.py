@@ -26,7 +26,7 @@ Body = Callable[..., Any]
 def evaluate(
     body: Body, operands: Sequence[Tensor], attributes: Mapping[str, Any], rows: int = 0
 ) -> tuple[Tensor, ...]:
-    """The results of a body on tensors, canonical.
+    """The canonical results of a body on tensors.
 
     The first `rows` operands have shapes [..., K] with the same leading axes, and each row of the results
     depends only on the same row of these operands. If `rows` is not 0, results are computed in blocks of

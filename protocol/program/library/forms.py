@@ -6,10 +6,10 @@ program is valid, and anyone may post it. It runs by its body, because `function
 only for the forms below.
 
 A form has one word for each operand. A letter is a dimension, with the same size wherever it occurs in the
-form. A digit and a letter are one dimension, that multiple of the letter's size. A digit alone is a dimension
-of that size. `*` is any number of leading axes, the same wherever it occurs. `-` is rank 0. `b:`, `i:` and
-`u:` mark u8, i32 and u32; other operands are f32. An operand with `?` may be absent. Dimensions that occur
-only once are checked by the rules of the body.
+form. A digit and a letter together are one dimension, whose size is that multiple of the letter's size. A
+digit alone is a dimension of that size. `*` is any number of leading axes, the same wherever it occurs. `-`
+is rank 0. `b:`, `i:` and `u:` mark u8, i32 and u32; other operands are f32. An operand with `?` may be
+absent. Dimensions that occur only once are checked by the rules of the body.
 
 The kernel of a pooling calls torch for each element of a window. So it is used only if these calls take not
 much longer than the body's cost says (`_is_pooled_in_few_calls`).
@@ -110,8 +110,8 @@ REALS = frozenset({"beta1", "beta2", "decay", "eps", "limit", "momentum", "rate"
 
 POOLINGS = frozenset({"max_pool", "max_pool_grad", "mean_pool", "mean_pool_grad"})
 FEW_TAPS, LARGE_CALL = 16, 256
-"""The kernel of a pooling takes windows of at most `FEW_TAPS` elements, and larger ones if each of its calls
-of torch has at least `LARGE_CALL` elements.
+"""The kernel of a pooling is used for windows of at most `FEW_TAPS` elements, and for larger windows if each
+of the kernel's calls of torch covers at least `LARGE_CALL` elements.
 
 A kernel makes five to ten calls of about 4 us for each element of a window. The cost of the body
 (`program.cost`) covers 100 us for its instructions, which is enough for 16 elements, and about 20 ns for each

@@ -131,14 +131,12 @@ def define_by_body(
 
 
 def hints(program: Program) -> dict[bytes, Hint]:
-    """The hints for a bundle: one for each program in `program.closure()` for which this process has one."""
+    """The hints for a bundle: one for each program in `program.closure()` for which this process knows a hint."""
     return {callee.id: _MADE[callee.id] for callee in program.closure() if callee.id in _MADE}
 
 
 def kernels(program: Program, hints: Mapping[bytes, Hint]) -> dict[bytes, Kernel]:
-    """Kernels by program id, for `Interpreter`: one for each program that `program` calls, directly or
-    indirectly, and that has a valid hint.
-    """
+    """Kernels by program id, for `Interpreter`: one for each program in `program.closure()` that has a valid hint."""
     found = (
         (callee.id, recognise(callee, hints[callee.id])) for callee in program.closure() if callee.id in hints
     )

@@ -1,7 +1,7 @@
 """Layer norm of rows and its gradients; sums by arithmetic.md section 5, the rest by section 2.
 
 Each row is normalised by its own mean and variance (of N terms, not N - 1). The gradients follow torch's
-formulas, with the sums of section 5. Those of gain and bias are sums over all rows.
+formulas, with the sums of section 5. The gradients of gain and bias are sums over all rows.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def layer_norm_grad(
 ) -> Value:
     """The gradient of x, for f32 g and x [M, N], mean and rstd [M, 1], and gain [N].
 
-    With n = (x - mean) rstd and h = g gain it is rstd ((h - mean(h)) - n mean(h n)), with means along rows.
+    With n = (x - mean) rstd and h = g gain, the gradient is rstd ((h - mean(h)) - n mean(h n)), with means
+    along rows.
     """
     normal = b.mul(b.sub(x, mean), rstd)
     scaled = g if gain is None else b.mul(g, gain)

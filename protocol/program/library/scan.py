@@ -21,8 +21,8 @@ from protocol.program.repeat import WIDTH
 Step = Callable[[Any, Sequence[Any], Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
 """The body of a scan.
 
-Its arguments are the builder, the carried values, a row of each tensor and the fixed values. It returns the
-next carried values and the results.
+Its arguments are the builder, the carried values, one row of each tensor, and the fixed values. It returns
+the next carried values, and the results.
 """
 
 

@@ -12,8 +12,8 @@ from protocol.program.library.function import define_by_body
 
 
 def _fused(rate: Tensor, *tensors: Tensor) -> Fused | None:
-    """The compiled functions, or None if they do not support these tensors: all of one shape, with one rate,
-    on the CPU.
+    """The compiled functions, or None if they do not support these tensors. The tensors must be on the CPU
+    and have one shape, and `rate` must be a single number.
     """
     fused = fused_for(tensors[0])
     alike = rate.numel() == 1 and all(t.shape == tensors[0].shape for t in tensors)

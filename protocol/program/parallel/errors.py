@@ -22,7 +22,7 @@ class TooManyProcesses(ParallelError):
 
 
 class PartnerLost(ParallelError):
-    """Another process, or the connection to it, has ended."""
+    """Another process has ended, or the connection to it is lost."""
 
     def __init__(self, rank: int, size: int, reason: object) -> None:
         got = " ".join(str(reason).split())

@@ -32,8 +32,9 @@ class Plan:
 def plan(program: Program, rank: int, size: int) -> Plan:
     """The plan of process `rank` of `size`.
 
-    Units are numbered from 0. The process runs the units whose number mod `size` is `rank`, the instructions
-    that these units need, and all instructions besides units that the outputs need.
+    Units are numbered from 0. The process runs the units whose number mod `size` is `rank`, and the
+    instructions that these units need. It also runs all instructions that the outputs need, except other
+    units.
 
     A round is one unit per process, all computed at the same time. The results of a round are exchanged while
     the next round is computed, until an instruction needs them.

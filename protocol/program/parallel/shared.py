@@ -47,7 +47,7 @@ class SharedStep:
     def agreed_root(self, state: State) -> bytes:
         """The state root, if all processes agree on it.
 
-        Raises `RanksDisagree` in all of them, and `PartnerLost`.
+        If they do not, raises `RanksDisagree` in all of them. Raises `PartnerLost`.
         """
         root = self._program.state_root(state)
         self._group.require_equal(root)

@@ -45,7 +45,7 @@ Values = Callable[[Instruction, Sequence[int]], int]
 
 
 def single(op: Op, infer: Infer, evaluate: Evaluate, values: Values) -> Primitive:
-    """A primitive each of whose elements reads one element of each operand."""
+    """A primitive in which each element of the result reads one element of each operand."""
 
     def element(instruction: Instruction, index: int, load: Load) -> int:
         sources = _sources(instruction, index)

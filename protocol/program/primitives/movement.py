@@ -73,16 +73,16 @@ def _infer_strided(operands: Types, attributes: bytes, declared: TensorType | No
 
 
 COPIED = 2
-"""The most elements that an operand may have, for each element of the result, if `strided` is to copy it.
+"""`strided` copies an operand only if it has at most this many elements for each element of the result.
 
-Copying an element takes up to 7 ns, picking one up to 23 ns. So the time of a `strided` is bounded by the
-size of its result, as its cost is, even if it reads a large operand many times.
+Copying an element takes up to 7 ns, and reading a single element by its index up to 23 ns. So the time of a
+`strided` is bounded by the size of its result, as its cost is, even if it reads a large operand many times.
 """
 
 
 def _strided(instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
-    """A view of the operand or of a contiguous copy of it. Of a much larger operand, only the result's
-    elements are copied.
+    """A view of the operand or of a contiguous copy of it. If the operand is not contiguous and is much
+    larger than the result, only the result's elements are copied.
     """
     operand, shape = operands[0], instruction.result.shape
     offset, given = attrs.decode_strided(instruction.attributes, len(shape))

@@ -42,7 +42,9 @@ LOW_HALF = 0xFFFFFFFF
 WORD = (1 << 64) - 1
 
 PIECE: Final = 1 << 10
-"""Number of blocks computed at once: 1 MiB of each operand, so that a row needs little memory besides its own."""
+"""Number of blocks computed at once. This is 1 MiB of each operand, so that a long row needs little memory
+besides its own bytes.
+"""
 
 Reads = Callable[[Instruction, int, int, int], Iterator[Read]]
 """The reads of blocks [lo, hi) of an element: `reads(instruction, flat index, lo, hi)`."""
@@ -247,8 +249,8 @@ def _argmax_word(block: Block) -> int:
 
 
 def _fold_argmax(left: int, right: int) -> int:
-    """Return the word of the first NaN, otherwise of the larger value, otherwise of the lower index. `left`
-    precedes `right`.
+    """Return the word of the first NaN; without a NaN, that of the larger value; for equal values, that of
+    the lower index. `left` precedes `right`.
     """
     a, b = left >> 32, right >> 32
     later_wins = not floats.is_nan(a) and (floats.is_nan(b) or floats.lt(a, b))
@@ -278,9 +280,9 @@ def _argmax_piece(piece: Piece) -> int:
 def _argmax(bits: Array) -> int:
     """`reference.argmax` of canonical f32 bits.
 
-    It compares integers, so it also tells subnormals apart if the processor flushes them to zero. Read as
-    i32, the only NaN is the largest number, and floats from +0 on are in order; read as u32, negative floats
-    are in reverse order.
+    It compares integers, so it also tells subnormals apart if the processor flushes them to zero. If the bits
+    are read as i32, the only NaN is the largest number, and floats from +0 on are in order. If they are read
+    as u32, negative floats are in reverse order.
     """
     signed = bits.view("<i4")
     index = int(np.argmax(signed))

@@ -27,8 +27,8 @@ if TYPE_CHECKING:  # only submitters need capturing
 
 
 class Held(NamedTuple):
-    """What a bundle that was loaded from files takes while it is in memory: memory maps, and bytes of tensors
-    that were read instead of mapped.
+    """What a bundle that was loaded from files uses while it is in memory: a number of memory maps, and the
+    bytes of tensors that were read instead of mapped.
     """
 
     maps: int = 0
@@ -98,8 +98,8 @@ def _tensors(values: Mapping[str, torch.Tensor], types: Sequence[TensorType]) ->
 
 
 def _shared(tensor: Tensor) -> torch.Tensor:
-    """A torch tensor over the canonical bytes of a tensor; every bool in them is 0 or 1. The bytes are copied
-    only on a big-endian machine.
+    """A torch tensor over the canonical bytes of `tensor`. Every bool in the bytes is 0 or 1. The bytes are
+    copied only on a big-endian machine.
     """
     dtype = DType(tensor.dtype)
     if sys.byteorder != "little":

@@ -65,8 +65,8 @@ def _link(there: Path, here: Path) -> None:
 
 
 def prune(bundles: Path, wanted: Container[str]) -> None:
-    """Delete everything in the folder `bundles` whose name is not a hash in `wanted`, which is other bundles
-    and leftovers of killed processes. The folder must belong to one party only.
+    """Delete everything in the folder `bundles` whose name is not a hash in `wanted`: other bundles, and
+    leftovers of killed processes. The folder must belong to one party only.
     """
     for folder in list(bundles.iterdir()) if bundles.is_dir() else ():
         if folder.name not in wanted:

@@ -165,7 +165,7 @@ def _encoded(source: Source, store: BlobStore, entry: ProgramEntry) -> bytes:
 
 
 def _distinct(manifest: Manifest) -> dict[tuple[str, str, int], TensorEntry]:
-    """For each set of tensors with equal bytes and type, the first of them."""
+    """The first tensor of each group of tensors with equal bytes and type."""
     first: dict[tuple[str, str, int], TensorEntry] = {}
     for entry in manifest.tensors:
         first.setdefault((entry.blob, entry.dtype, entry.nbytes), entry)
@@ -174,8 +174,8 @@ def _distinct(manifest: Manifest) -> dict[tuple[str, str, int], TensorEntry]:
 
 def _small(manifest: Manifest) -> int:
     """Size in bytes from which tensors are mapped. For a bundle of many tensors it is `LARGE`, so that the
-    bundle takes at most `MAPS_EACH` maps and leaves the others to other bundles. Raises BundleTooLarge if
-    even then it needs more maps.
+    bundle takes at most `MAPS_EACH` maps and leaves the others to other bundles. Raises BundleTooLarge if the
+    bundle needs more maps even then.
     """
     sizes = [nbytes for _, _, nbytes in _distinct(manifest)]
     if sum(nbytes >= SMALL for nbytes in sizes) <= MAPS_EACH:
@@ -185,7 +185,7 @@ def _small(manifest: Manifest) -> int:
 
 
 def _held(manifest: Manifest, small: int) -> Held:
-    """What the bundle takes in memory if tensors of `small` bytes or more are mapped."""
+    """The memory maps and bytes that the bundle uses in memory if tensors of `small` bytes or more are mapped."""
     sizes = [nbytes for _, _, nbytes in _distinct(manifest)]
     return Held(sum(nbytes >= small for nbytes in sizes), sum(nbytes for nbytes in sizes if nbytes < small))
 

@@ -36,7 +36,7 @@ class Limits:
     peak_bytes: int = field(default_factory=_affordable)
     """Canonical bytes alive at once in a step: by default a fifth of the machine's memory, at most 64 GiB."""
     reserve: Reserve | None = None
-    """Reserves disk for the tensors that are not yet here, before any of them is fetched (`room`)."""
+    """Reserves disk space for the tensors that must still be fetched, before any of them is fetched (`room`)."""
     seconds: float = 3600.0
     """Seconds for the whole bundle, so that fetching from a very slow server ends."""
     allowed: tuple[str, ...] = ()

@@ -142,7 +142,7 @@ class HttpSource:
 
 
 def _said(error: BadAnswer) -> str:
-    """A short description of an answer of a server that is not a file."""
+    """A short description of a server's answer that is not the requested file."""
     if isinstance(error, NotServed):
         return f"HTTP {error.status}"
     if isinstance(error, Encoded):

@@ -1,5 +1,5 @@
-"""Words of a split: the solver's arrays give what the definition gives, element by element (dispute.md section
-5).
+"""Words of a split (dispute.md section 5): the solver computes them on whole arrays, and gets the same words
+as the definition, which is evaluated one element at a time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which game an accused seat names instead of an answer, and when it answers anyway."""
+"""Which open game an accused seat names in place of an answer, and when it answers despite having a game."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ def observed(node: VerifierNode, monkeypatch: pytest.MonkeyPatch, *all_seen: Obs
 
 
 def of_task(task: int, until: int) -> Observation:
-    """A task with an own seat that is due at `until`."""
+    """A task in which this node has a seat that is due at `until`."""
     seen = observation(seats=(seat(0, ME, until=until),))
     return replace(seen, view=replace(seen.view, task=task))
 

@@ -83,7 +83,7 @@ def _bag_of_each(index: Tensor, offsets: Tensor, count: int) -> Tensor:
 def _shares(
     index: Tensor, bag: Tensor, count: int, mode: int, weights: Tensor | None, padding: int
 ) -> Tensor:
-    """The weight of each index in its bag."""
+    """The factor by which the row of each index enters its bag; 0 for padding."""
     shares = torch.ones(index.shape, device=index.device) if weights is None else weights
     shares = torch.where(index != padding, shares, 0.0)
     if mode == SUM:

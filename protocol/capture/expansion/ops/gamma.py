@@ -49,7 +49,7 @@ def digamma(x: Tensor) -> Tensor:
 
 @expands(aten.polygamma.default)
 def polygamma(order: int, x: Tensor) -> Tensor:
-    """`digamma` for order 0, its derivative for order 1."""
+    """`digamma` for order 0, its derivative for order 1. Raises `NotImplementedError` for higher orders."""
     if order == 0:
         return digamma(x)
     if order > 1:
@@ -74,5 +74,5 @@ def _series(y: Tensor, factors: tuple[float, ...]) -> Tensor:
 
 
 def _sine(x: Tensor) -> Tensor:
-    """|sin(pi x)|, computed from the fraction of x."""
+    """|sin(pi x)|, computed from the fractional part of x."""
     return (math.pi * (x - x.floor())).sin()

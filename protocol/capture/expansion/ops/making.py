@@ -14,7 +14,7 @@ from protocol.capture.expansion.table import aten, expands
 
 @expands(aten.block_diag.default)
 def block_diag(parts: Sequence[Tensor]) -> Tensor:
-    """Matrices along the diagonal, zeros elsewhere."""
+    """The given matrices along the diagonal, zeros elsewhere."""
     blocks = [torch.atleast_2d(part) for part in parts]
     width, left, rows = sum(block.shape[1] for block in blocks), 0, []
     for block in blocks:
@@ -60,7 +60,7 @@ def _row(numbers: list[int]) -> Tensor:
 
 @expands(aten.linspace.default)
 def linspace(first: float, last: float, count: int, *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
-    """`count` numbers from `first` to `last`; the second half is computed from `last`."""
+    """`count` evenly spaced numbers from `first` to `last`; the second half is computed backwards from `last`."""
     step = (last - first) / max(count - 1, 1)
     place = torch.arange(count, dtype=dtype or torch.get_default_dtype())
     from_end = (count - 1) - place

@@ -38,7 +38,7 @@ def topk(
     largest: bool = True,
     in_order: bool = True,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor]:
-    """The `count` largest elements (or smallest, if not `largest`), in order, and their places."""
+    """The `count` largest elements in order, or the smallest if not `largest`, and their places."""
     return _first(x, count, axis, largest)
 
 
@@ -76,8 +76,8 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """For each element of x, the number of elements of a sorted row that are less than it, or at most equal
-    to it if `right`. All elements count as less than NaN.
+    """For each element of x, how many elements of a sorted row are less than it; if `right`, how many are
+    less than or equal to it. All elements count as less than NaN.
     """
     if sorter is not None:
         row = row.gather(-1, sorter)
@@ -94,7 +94,7 @@ def bucketize(x: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: 
 
 @expands(aten.isin.Tensor_Tensor)
 def isin(x: Tensor, among: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:  # noqa: ARG001
-    """Whether each element of x occurs in `among`."""
+    """Whether each element of x occurs in `among`; if `invert`, whether it does not."""
     if not among.numel():
         return torch.full(x.shape, invert, device=x.device)
     found = (x.unsqueeze(-1) == among.reshape(-1)).any(-1)
@@ -102,8 +102,8 @@ def isin(x: Tensor, among: Tensor, *, assume_unique: bool = False, invert: bool 
 
 
 def _count_below(rows: Tensor, x: Tensor, right: bool, out_int32: bool) -> Tensor:
-    """For each element of x, the number of elements of its row that are less than it, or at most equal to it
-    if `right`. All elements count as less than NaN.
+    """For each element of x, how many elements of its row are less than it; if `right`, how many are less
+    than or equal to it. All elements count as less than NaN.
     """
     each = x.unsqueeze(-1)
     before = rows <= each if right else rows < each
@@ -113,7 +113,9 @@ def _count_below(rows: Tensor, x: Tensor, right: bool, out_int32: bool) -> Tenso
 
 
 def _first(x: Tensor, count: int, axis: int, descending: bool) -> tuple[Tensor, Tensor]:
-    """The first `count` elements in order along an axis, and their places, by computing all ranks."""
+    """The first `count` elements of the sorted order along an axis, and their places, found by ranking every
+    element.
+    """
     if not x.dim():
         return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
     rows = x.transpose(axis, -1)

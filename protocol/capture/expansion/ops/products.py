@@ -22,7 +22,7 @@ def vdot(x: Tensor, y: Tensor) -> Tensor:
 
 @expands(aten.addr.default)
 def addr(x: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta x + alpha left right^T, without x if beta is 0. The product is computed elementwise, so the
+    """beta x + alpha left right^T. If beta is 0, x is ignored. The product is computed elementwise, so the
     operands are not rounded.
     """
     product = left.unsqueeze(-1) * right
@@ -34,7 +34,7 @@ def addr(x: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: floa
 
 @expands(aten.linalg_cross.default)
 def cross(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """The cross products of vectors of three elements along an axis."""
+    """The cross products of the three-element vectors along an axis."""
     x, y = torch.broadcast_tensors(x, y)
     return x.roll(-1, dim) * y.roll(-2, dim) - x.roll(-2, dim) * y.roll(-1, dim)
 
@@ -80,7 +80,7 @@ def euclidean(x: Tensor, y: Tensor) -> Tensor:
 
 @expands(aten._cdist_backward.default)
 def cdist_gradient(g: Tensor, x: Tensor, y: Tensor, order: float, found: Tensor) -> Tensor:
-    """The gradient with respect to x. It is 0 for order 0. An axis on which two rows are equal contributes 0."""
+    """The gradient with respect to x; 0 for order 0. Coordinates in which two rows are equal contribute nothing."""
     apart = x.unsqueeze(-2) - y.unsqueeze(-3)
     g, found = g.unsqueeze(-1), found.unsqueeze(-1)
     if order == 0:
@@ -113,7 +113,9 @@ def pdist_gradient(g: Tensor, x: Tensor, order: float, _: Tensor) -> Tensor:
 
 
 def grouped_gradients(x: Tensor, y: Tensor, offs: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of both operands of a product of grouped rows with one matrix per group."""
+    """The gradients of both operands of a grouped product, in which every group of rows is multiplied by its
+    own matrix.
+    """
     return grouped_product(g, y.mT, offs), grouped_product(x.mT, g, offs)
 
 

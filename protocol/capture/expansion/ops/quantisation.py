@@ -22,7 +22,7 @@ def fake_quantise(x: Tensor, scale: float, zero: int, low: int, high: int) -> tu
 def fake_quantise_by_tensors(
     x: Tensor, scale: Tensor, zero: Tensor, on: Tensor, low: int, high: int
 ) -> tuple[Tensor, Tensor]:
-    """`fake_quantise` with tensors as its parameters; x itself where `on` is zero."""
+    """`fake_quantise` with the scale and the zero point as tensors; x unchanged where `on` is zero."""
     found, inside = _rounded(x, scale, zero, low, high)
     is_on = on != 0
     return torch.where(is_on, found, x), inside | ~is_on
@@ -32,7 +32,7 @@ def fake_quantise_by_tensors(
 def fake_quantise_channels(
     x: Tensor, scale: Tensor, zero: Tensor, axis: int, low: int, high: int
 ) -> tuple[Tensor, Tensor]:
-    """`fake_quantise` with a scale and a zero point per index along an axis."""
+    """`fake_quantise` with one scale and one zero point for each index along an axis."""
     shape = [1] * x.dim()
     shape[axis] = x.shape[axis]
     return _rounded(x, scale.view(shape), zero.view(shape), low, high)

@@ -46,7 +46,7 @@ def randn_like(x: Tensor, *, dtype: torch.dtype | None = None, **_: Any) -> Tens
 
 @expands(aten.normal_functional.default)
 def normal(x: Tensor, mean: float = 0.0, std: float = 1.0, **_: Any) -> Tensor:
-    """Normal numbers in the shape of x, with one mean and one standard deviation."""
+    """Normally distributed numbers in the shape of x. `mean` and `std` are the same for all elements."""
     return torch.randn_like(x) * std + mean
 
 

@@ -22,8 +22,8 @@ expands_as_torch(
 
 @expands(aten.renorm.default)
 def renorm(x: Tensor, order: float, axis: int, limit: float) -> Tensor:
-    """x with its slices along an axis scaled to norms of at most `limit`, as torch decomposes it. The
-    gradient is refused, because torch computes it in float64.
+    """x with its slices along an axis scaled down to norms of at most `limit`, by torch's own decomposition.
+    The gradient is refused, because torch computes it in float64.
     """
     found: Tensor = decomposition_table[aten.renorm.default](x, order, axis, limit)
     return found
@@ -72,7 +72,7 @@ def prod(x: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
 
 @expands(aten.prod.dim_int)
 def prod_along(x: Tensor, axis: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
-    """Products along an axis, by repeatedly multiplying the first half by the second."""
+    """Products along an axis, computed by repeatedly multiplying the first half by the second."""
     x = x.to(dtype or (x.dtype if x.is_floating_point() else torch.int64))
     while x.shape[axis] > 1:
         half = x.shape[axis] // 2
@@ -94,7 +94,7 @@ def cumsum(x: Tensor, axis: int, *, dtype: torch.dtype) -> Tensor:
 
 @expands(aten.cumprod.default)
 def cumprod(x: Tensor, axis: int, *, dtype: torch.dtype | None = None) -> Tensor:
-    """Running products: successive passes multiply each element by the one 1, 2, 4, … places before it."""
+    """Running products, computed in passes: they multiply each element by the element 1, 2, 4, … places before it."""
     x = x.to(dtype or (x.dtype if x.is_floating_point() else torch.int64))
     step = 1
     while step < x.shape[axis]:

@@ -43,7 +43,7 @@ def scatter_value(x: Tensor, axis: int, index: Tensor, value: float) -> Tensor:
 
 
 def _is_of_an_ordering(node: Node) -> bool:
-    """Whether rows are written to places that a sort or `topk` returned."""
+    """Whether the node writes rows, without adding, to places that a sort or `topk` returned."""
     indices: Any = node.args[1]
     adds = len(node.args) > 3 and node.args[3]
     return not adds and len(indices) == 1 and are_distinct(indices[0])
@@ -94,7 +94,9 @@ def index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, _: bo
 def scatter_reduce(
     x: Tensor, axis: int, index: Tensor, values: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """Each element reduced with all values whose index refers to it, by comparing all indices and places."""
+    """Each element of x reduced with all values whose index refers to it. Unless `include_self`, the element
+    itself is left out of its reduction. All indices are compared with all places.
+    """
     axis %= x.dim()
     values = values[tuple(slice(0, size) for size in index.shape)]
     neutral = _neutral(reduce, x.dtype)

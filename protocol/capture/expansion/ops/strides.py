@@ -1,4 +1,4 @@
-"""Views of a tensor's memory by strides, as pooling and `fill_diagonal_` use them. Also writes to slices with
+"""Views of a tensor's memory by strides, as pooling and `fill_diagonal_` use them, and writes to slices with
 steps.
 """
 
@@ -111,7 +111,7 @@ def slice_scatter(
 
 
 def _from_the_widest(size: Sequence[int], stride: Sequence[int]) -> list[int]:
-    """The axes of more than one element, from the largest stride to the smallest. Raises
+    """The axes that have more than one element, from the largest stride to the smallest. Raises
     `NotImplementedError` if two elements share a place.
     """
     axes = sorted((axis for axis, count in enumerate(size) if count > 1), key=stride.__getitem__)

@@ -1,4 +1,6 @@
-"""Pooling over three axes, pooling over two axes if no rule applies, as with uneven windows, and `im2col`."""
+"""Pooling over three axes; pooling over two axes if no rule applies, for example because the windows are
+uneven; and `im2col`.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,7 @@ def max_pool_gradient_3d(g: Tensor, x: Tensor, *rest: object) -> Tensor:
 
 @expands(aten._adaptive_avg_pool2d.default, aten._adaptive_avg_pool3d.default, where=_is_uneven)
 def adaptive_mean_pool(x: Tensor, to: Sizes) -> Tensor:
-    """Means of blocks whose sizes differ by at most one, along one axis after the other."""
+    """Means of blocks, computed along one axis after the other. The sizes of the blocks differ by at most one."""
     for axis, count in zip(range(-len(to), 0), to):
         parts = [x.narrow(axis, low, size).mean(axis) for low, size in _blocks(x.shape[axis], count)]
         x = torch.stack(parts, axis)
@@ -187,7 +189,7 @@ def _counts(shape: Sizes, spans: Sizes, step: Sizes, around: Sizes, ceil_mode: b
 
 
 def _padded(x: Tensor, spans: Sizes, step: Sizes, around: Sizes, counts: Sizes, fill: float) -> Tensor:
-    """The tensor with its leading padding, and padded at the end as far as the windows reach."""
+    """The tensor padded with `fill`: by the leading padding, and at the end as far as the windows reach."""
     widths: list[int] = []
     for length, span, s, p, count in zip(x.shape[-len(spans) :], spans, step, around, counts):
         widths = [p, (count - 1) * s + span - p - length, *widths]

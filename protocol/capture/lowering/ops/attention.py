@@ -57,7 +57,7 @@ def log_softmax_grad(
 
 
 def _rows(lowering: Lowering, x: View, axis: int) -> Value:
-    """The elements with `axis` last."""
+    """The elements of x, with `axis` moved to the end."""
     b = lowering.builder
     if not x.shape:
         raise Unsupported("of a single number", "its softmax is 1: leave it out")
@@ -65,7 +65,7 @@ def _rows(lowering: Lowering, x: View, axis: int) -> Value:
 
 
 def _placed(lowering: Lowering, rows: Value, axis: int) -> View:
-    """The last axis moved back to `axis`."""
+    """`rows` with the last axis moved back to `axis`."""
     return View.of(rows).apply(lowering.builder, aten.movedim.int, -1, axis)
 
 

@@ -70,7 +70,9 @@ def dot(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
 
 
 def _product(lowering: Lowering, node: torch.fx.Node, x: View, y: View, bias: View | None = None) -> View:
-    """x times y plus an optional row, in the node's shape; the operands' layouts select the function."""
+    """x times y, plus the row `bias` if there is one, in the node's shape. The layouts of the operands
+    determine the library function.
+    """
     b = lowering.builder
     px, py = lowering.roles.bits(node)
     x, y = _unfolded(x, y)
@@ -87,7 +89,9 @@ def _product(lowering: Lowering, node: torch.fx.Node, x: View, y: View, bias: Vi
 def _function(
     lowering: Lowering, node: torch.fx.Node, x_transposed: bool, y_transposed: bool, biased: bool
 ) -> LibraryFunction:
-    """The library function of a product, chosen by the operands' layouts; for a layer, also by its role."""
+    """The library function for a product. It depends on the operands' layouts and on whether the product is
+    `biased`; for `mm` and `addmm`, also on the product's role and on whether it belongs to the backward pass.
+    """
     of_layer = node.target in (aten.mm.default, aten.addmm.default)
     backward = node in lowering.roles.gradients
     if x_transposed:
@@ -107,8 +111,8 @@ def _laid_out(lowering: Lowering, x: View) -> tuple[Value, bool]:
 
 
 def _unfolded(x: View, y: View) -> tuple[View, View]:
-    """The operands with their original leading axes if torch has only folded those axes into one; otherwise
-    the operands unchanged.
+    """The operands with their original leading axes, if torch has merely folded those axes into one;
+    otherwise the operands unchanged.
     """
     whole = [View.of(v.value) for v in (x, y)]
     for k, v in enumerate((x, y)):
@@ -125,7 +129,7 @@ def _is_folded(x: View, whole: View) -> bool:
 
 
 def _column(lowering: Lowering, x: View) -> View:
-    """[K] as [K, 1], whose transpose is contiguous."""
+    """The vector x, [K], as a view [K, 1] whose transpose is contiguous."""
     return x.apply(lowering.builder, aten.view.default, (1, -1)).transposed()
 
 

@@ -114,7 +114,9 @@ def _bits(lowering: Lowering, role: Role) -> dict[str, int]:
 
 
 def _planes(lowering: Lowering, x: View, w: View) -> tuple[bool, View, View]:
-    """Whether there is only one spatial axis, and the operand and weight with two spatial axes."""
+    """Whether there is only one spatial axis; then x and w, with two spatial axes. Raises `Unsupported`
+    unless there are one or two.
+    """
     if len(w.shape) == 4:
         return False, x, w
     if len(w.shape) != 3:
@@ -126,7 +128,9 @@ def _planes(lowering: Lowering, x: View, w: View) -> tuple[bool, View, View]:
 def _sliding(
     flat: bool, kernels: View, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
 ) -> dict[str, int]:
-    """The attributes of the windows; their height is 1 for a `flat` operand. One number may set both axes."""
+    """The attributes of the windows; their height is 1 for a `flat` operand. A setting with one number
+    applies to both axes.
+    """
     steps, around, apart = (
         (beside, *given) if flat else (*given, *given)[:2]
         for given, beside in ((stride, 1), (padding, 0), (dilation, 1))

@@ -26,7 +26,7 @@ def embedding(
     by_frequency: bool = False,
     sparse: bool = False,
 ) -> View:
-    """The rows of a table [R, C] at an index [n…], as [n…, C]. A token outside the table reads zeros, where
+    """The rows of a table [R, C] at an index [n…], as [n…, C]. An index outside the table reads zeros, where
     torch raises an error.
     """
     _require_plain(by_frequency, sparse)
@@ -44,7 +44,9 @@ def embedding_grad(
     padding: int,
     by_frequency: bool,
 ) -> View:
-    """g [n…, C] added up by token; the padding token's row stays zero."""
+    """For each of the table's `rows`, the sum of the gradients g, [n…, C], at which `index` refers to it. The
+    row of the padding index stays zero.
+    """
     _require_plain(by_frequency)
     b = lowering.builder
     tokens = b.reshape(lowering.elements(index, DType.I32), (math.prod(index.shape),))

@@ -31,7 +31,9 @@ def extreme(
 def extreme_and_place(
     lowering: Lowering, node: torch.fx.Node, x: View, axis: int, _keepdim: bool = False
 ) -> tuple[View, View]:
-    """The maximum or minimum along an axis and its lowest index; if a NaN occurs, NaN and its first index."""
+    """The maximum or minimum along an axis, and the lowest index at which it occurs. If there is a NaN, the
+    result is NaN and the index of the first NaN.
+    """
     rows, up = _rows(lowering, x, axis), node.target is aten.max.dim
     shape = tuple(node.meta["val"][0].shape)
     found = _values(lowering, rows, up), _places(lowering, rows, up)

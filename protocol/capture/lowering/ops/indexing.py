@@ -243,13 +243,15 @@ def _flat_index(lowering: Lowering, shape: Shape, axis: int, chosen: View) -> Va
 
 
 def _added(lowering: Lowering, table: Value, row: Value, rows: int) -> Value:
-    """The sum by index of an f32 table's rows."""
+    """For each index from 0 to `rows` - 1, the sum of the rows of an f32 `table` to which `row` assigns this
+    index.
+    """
     require_f32(View.of(table))
     return lowering.call(embedding.embedding_grad, table, row, rows=rows)
 
 
 def _along(lowering: Lowering, x: View, axis: int, chosen: View) -> Indices:
-    """Indices along an axis; a single number is a row of one."""
+    """`chosen` as indices along one axis, in the form that `index` takes; a single number becomes a row of one."""
     row = chosen if chosen.shape else chosen.apply(lowering.builder, aten.view.default, (1,))
     return [None] * (axis % len(x.shape)) + [row]
 

@@ -39,8 +39,8 @@ def masked_fill(lowering: Lowering, node: torch.fx.Node, x: View, mask: View, va
 def convert(
     lowering: Lowering, node: torch.fx.Node, x: View, *, dtype: torch.dtype | None = None, **_: Any
 ) -> View:
-    """Converts the element type. int64 and int32 are the same type here. Floats become integers by rounding
-    towards zero.
+    """x converted to another element type. int64 and int32 are the same type here. Floats become integers by
+    rounding towards zero.
     """
     target = lowering.dtype_of(node)
     if dtype is None or x.dtype is target:

@@ -92,7 +92,7 @@ def mse_loss_grad(lowering: Lowering, node: torch.fx.Node, g: View, x: View, y: 
 
 
 def _by_class(lowering: Lowering, x: View) -> View:
-    """[rows, classes]; the class axis is the last for rank 1 and 2, and the second for rank 4."""
+    """x as [rows, classes]. The class axis of x is the last if x has rank 1 or 2, and the second if x has rank 4."""
     b = lowering.builder
     if len(x.shape) == 4:
         x = x.apply(b, aten.permute.default, (0, 2, 3, 1))

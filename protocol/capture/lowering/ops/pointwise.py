@@ -223,7 +223,9 @@ def _halves(b: Builder, x: Value) -> tuple[Value, Value]:
 
 
 def _with_sign_of(b: Builder, rest: Value, y: Value) -> tuple[Value, Value]:
-    """Whether the remainder `rest` and y have opposite signs; and the remainder, plus y if they have."""
+    """Whether the remainder `rest` is nonzero and its sign differs from that of y. Also the remainder, with y
+    added if so.
+    """
     zero = b.constant(DType.F32, (), 0.0)
     opposite = b.xor(b.lt(rest, zero), b.lt(y, zero))
     outside = b.and_(opposite, b.xor(b.eq(rest, zero), b.constant(DType.BOOL, (), True)))

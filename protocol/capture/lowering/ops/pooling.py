@@ -126,7 +126,7 @@ def upsample_nearest(lowering: Lowering, node: torch.fx.Node, x: View, *_: objec
 
 @lowers(aten.upsample_nearest2d_backward.default)
 def upsample_nearest_grad(lowering: Lowering, node: torch.fx.Node, g: View, *_: object, **__: object) -> View:
-    """The sum over every block."""
+    """The sum of g over every block."""
     b = lowering.builder
     shape = n, c, height, width = tuple(node.meta["val"].shape)
     blocks = _blocks(g.shape, shape)

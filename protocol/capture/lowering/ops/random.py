@@ -57,7 +57,7 @@ def bernoulli(
 def dropout(
     lowering: Lowering, node: torch.fx.Node, x: View, p: float, train: bool | None
 ) -> tuple[View, View]:
-    """x mask / (1 - p), and the mask; x itself if `train` is false."""
+    """x mask / (1 - p), and the mask. If `train` is false, the results are x itself and a mask of ones."""
     b = lowering.builder
     mask = _mask(lowering, node, 1.0 - p if train is None or train else 1.0)
     kept = View.of(b.cast(lowering.elements(mask), DType.BOOL))
@@ -94,7 +94,9 @@ def _mask(lowering: Lowering, node: torch.fx.Node, p: float) -> View:
 
 
 def _draw(lowering: Lowering, node: torch.fx.Node, below: int | None) -> Draw:
-    """The node's draw. Raises `Unsupported` in a part of the forward pass that the backward pass reruns."""
+    """The node's draw. Raises `Unsupported` if the node is in a part of the forward pass that the backward
+    pass runs again.
+    """
     if node.meta.get(BACKWARD_KEY):
         raise Unsupported(
             "drawn again in the backward pass, as torch.utils.checkpoint does",

@@ -56,7 +56,9 @@ def rnn_grad(lowering: Lowering, _: torch.fx.Node, *given: View | bool | None) -
 def _layer(
     lowering: Lowering, function: LibraryFunction, given: tuple[View | bool | None, ...], **options: Attribute
 ) -> Views:
-    """Call a function with the given operands and the bits of a forward product."""
+    """Call a library function with those of the operands `given` that are views, and with the bits of a
+    forward product. Raises `Unsupported` for a view that is not f32.
+    """
     views = [x for x in given if isinstance(x, View)]
     for x in views:
         require_f32(x)

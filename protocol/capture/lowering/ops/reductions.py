@@ -156,8 +156,8 @@ def cumulative_sum(
     *,
     dtype: torch.dtype | None = None,  # noqa: ARG001
 ) -> View:
-    """Running sums. Sums of floats are exact, with one exponent per row, before each is rounded once; sums of
-    integers are exact.
+    """Running sums. A sum of floats is exact, with one exponent per row, until it is rounded once; a sum of
+    integers is exact.
     """
     b = lowering.builder
     if not x.shape:
@@ -172,7 +172,9 @@ def cumulative_sum(
 
 
 def _sum(lowering: Lowering, x: View, axes: Axes) -> Value:
-    """The f32 sums of the kept elements; leading axes are summed as columns, all others as rows."""
+    """The f32 sum for each kept element. Leading axes are summed as the columns of a table, all other axes as
+    its rows.
+    """
     b = lowering.builder
     chosen = axes_of(x, axes)
     if 0 < len(chosen) < len(x.shape) and chosen == list(range(len(chosen))):

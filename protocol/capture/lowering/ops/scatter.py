@@ -34,16 +34,16 @@ def fill(lowering: Lowering, node: torch.fx.Node, x: View, value: View | Scalar)
 
 @lowers(aten.zero.default, aten.new_empty.default, aten.new_empty_strided.default)
 def zero(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View:
-    """Zeros, also for torch's empty tensors, whose contents are undefined until they are written."""
+    """Zeros, also for `new_empty`, whose contents torch leaves undefined until they are written."""
     return filled(lowering, node, 0)
 
 
 @lowers(aten.empty_like.default, aten.empty.memory_format)
 def empty(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View | None:  # noqa: ARG001
-    """None, because the empty tensor is overwritten completely before it is read. Other empty tensors are
-    refused.
+    """None for an empty tensor that is overwritten completely before it is read. Raises `Unsupported` for any
+    other.
 
-    Empty tensors that are written part by part were replaced by zeros in `expansion.empties`.
+    Empty tensors that are written part by part have already been replaced by zeros, in `expansion.empties`.
     """
     if is_overwritten(node):
         return None

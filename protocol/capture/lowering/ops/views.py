@@ -40,7 +40,7 @@ def same(_: Lowering, __: torch.fx.Node, x: View, **___: Any) -> View:
     aten.unfold.default,
 )
 def view(lowering: Lowering, node: torch.fx.Node, x: View, *args: Any, **kwargs: Any) -> View:
-    """An affine map of indices, which torch computes on a meta tensor."""
+    """The result of an ATen view operation: an affine map of indices, which torch computes on a meta tensor."""
     operation = node.target
     if operation in (aten._unsafe_view.default, aten.reshape.default):
         operation = aten.view.default

@@ -91,7 +91,9 @@ def _mapped(x, WHICH: tl.constexpr):
 
 @triton.jit
 def map_elements(g, x, y, count, WHICH: tl.constexpr, GRADIENT: tl.constexpr, BLOCK: tl.constexpr):
-    """y = f(x), or g f(x) with GRADIENT; f has the number WHICH in `kernels.fused.Map`."""
+    """Write y = f(x), or y = g f(x) with GRADIENT. f is the function that has the number WHICH in
+    `kernels.fused.Map`.
+    """
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     there = at < count
     value = _mapped(tl.load(x + at, mask=there, other=0.0), WHICH)
@@ -104,7 +106,7 @@ def map_elements(g, x, y, count, WHICH: tl.constexpr, GRADIENT: tl.constexpr, BL
 def adamw(
     p, g, m, v, p_new, m_new, v_new, size, eps, kept, beta1, rest1, beta2, rest2, count, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """One AdamW update, as `library.adam.adamw`.
+    """One AdamW update, as in `library.adam.adamw`.
 
     `size`, `eps` and `kept` are pointers to one number each, so the host reads nothing back.
     """

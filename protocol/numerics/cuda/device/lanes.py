@@ -1,8 +1,8 @@
 """Messages between lanes (protocol/program/library/lanes.py): the counterpart of native/lanes_body.h.
 
 A Triton program handles GROUPS groups of 64 blocks of BLOCK numbers, as tiles [GROUPS, 64, BLOCK]. A message
-has one exponent per group, and one number and its index per block; there is no index if BLOCK is 1. A block
-whose index is outside the block adds nothing.
+has one exponent per group and, per block, one number and the number's index in the block. If BLOCK is 1, the
+message has no indices. A block whose index lies outside the block adds nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ MOST_SCALE = tl.constexpr(250)  # limit of |k| in `op_scale`: 127 * 2^-250 round
 
 @triton.jit
 def _blocks(groups, GROUPS: tl.constexpr):
-    """This program's groups [GROUPS], which of them exist, and the indices of their blocks [GROUPS, 64]."""
+    """This program's groups [GROUPS], whether each group exists, and the indices of the groups' blocks
+    [GROUPS, 64].
+    """
     group = tl.program_id(0).to(tl.int64) * GROUPS + tl.arange(0, GROUPS)
     return group, group < groups, group[:, None] * 64 + tl.arange(0, 64)[None, :]
 
@@ -56,7 +58,7 @@ def emit(
     base, local, feedback, index, value, exponent, kept, decay, top, groups,
     GROUPS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write a message and the next feedback; if BLOCK is 1, there is no index."""
+    """Write a message and the next feedback. If BLOCK is 1, no index is written."""
     group, there, block = _blocks(groups, GROUPS)
     place, at, here = _numbers(block, there, BLOCK)
     change = tl.load(base + at, mask=here, other=0.0) - tl.load(local + at, mask=here, other=0.0)

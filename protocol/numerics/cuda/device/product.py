@@ -117,9 +117,9 @@ def _section(
     x, y, x_plane, y_plane, row, column, m, n, padded, begin, end,
     X: tl.constexpr, Y: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """i64 [BM, BN]: the sums over terms begin … end - 1.
+    """i64 [BM, BN]: the sums of products over terms begin … end - 1.
 
-    For each term, an accumulator adds at most three products, each of at most 2^12.
+    For each term, an accumulator adds at most three products, each of magnitude at most 2^12.
     """
     a0 = tl.zeros((BM, BN), tl.int32)
     a1 = tl.zeros((BM, BN), tl.int32)

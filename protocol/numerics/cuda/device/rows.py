@@ -298,7 +298,7 @@ def add_columns(
     g, x, means, rstds, largest, totals, rows, columns,
     NORMAL: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Add this block's fixed-point integers of each column to totals[column], which must start as zero."""
+    """For each column, add this block's fixed-point integers to totals[column], which must start as zero."""
     value = _column_terms(g, x, means, rstds, rows, columns, NORMAL, ROWS, BLOCK)
     column = _columns_of_block(rows, ROWS, BLOCK)
     e = exponent_of(tl.load(largest + column, mask=column < columns, other=0))

@@ -1,4 +1,5 @@
-"""Single-element operations of arithmetic.md sections 2, 3 and 8 in Triton, as native/scalar.h has them.
+"""Single-element operations of arithmetic.md sections 2, 3 and 8 in Triton: the counterpart of
+native/scalar.h.
 
 Kernels are compiled with floating-point fusion off (`launch.start`), divisions and square roots are the
 correctly rounded ones, and constants are exact. NaN is made canonical where results are stored, because the
@@ -173,7 +174,7 @@ def exponent_of(largest):
 
 @triton.jit
 def factor_of(e, p):
-    """2^(p - e) as f32; 1 for the sentinel, whose results are NaN whatever the factor."""
+    """2^(p - e) as f32. 1 if `e` is the sentinel 32767, because the results are then NaN whatever the factor."""
     return op_power_of_two(tl.where(e == 32767, 0, p - e))
 
 
@@ -209,5 +210,7 @@ def round_scaled(total, e):
 
 @triton.jit
 def round_sum(total, e):
-    """A row's sum as f32, from the sum of its 30-bit integers: section 5. NaN for the sentinel."""
+    """A row's sum as f32, from `total`, the sum of its 30-bit integers: section 5. NaN if `e` is the sentinel
+    32767.
+    """
     return tl.where(e == 32767, float("nan"), round_scaled(total, tl.where(e == 32767, 0, e) - 30))
