@@ -51,7 +51,7 @@ def serve(context: Context, source: str | None) -> None:
 
 
 def development_beacon(connection: Connection, port: int) -> Serving:
-    """Start the beacon of a development chain, reachable from this machine only. Raises PortTaken, and
+    """Start the beacon of a development chain, reachable from this machine only. Raises PortTaken, PortRefused, and
     AccountError if the chain is not a development chain.
     """
     account = development_account(0, connection.chain_id)

@@ -23,7 +23,7 @@ AssayError
 │   │   ├── NothingToChallenge   the two runs do not differ in the part that the game has reached
 │   │   └── NothingToReveal      none of our own trees has the demanded node
 │   ├── Busy                     solver: too many clients are waiting
-│   ├── Stopped                  solver: what would be computed is not needed any more
+│   ├── Stopped                  protocol.execution: what would be computed is not needed any more
 │   ├── Stopped                  protocol.exchange: a lane was asked to stop while it waited
 │   ├── _NotWorth                solver: no price suits both sides
 │   │   ├── _NotYet              bundles that are being fetched may need the disk
@@ -121,6 +121,7 @@ AssayError
 ├── NotEnoughTokens              protocol.node: the stake, a bond or the escrow cannot be locked
 ├── NotEnoughCoin                protocol.node: the account could not pay for the longest possible game
 ├── BadAddress                   protocol.node: not an http or https address with host, port and path
+├── PortRefused                  protocol.node: the system does not let this process listen on the port
 ├── NoSuchHost                   protocol.node: the address to listen on does not belong to this machine
 ├── NotPublic                    protocol.node: an announced address that other machines cannot reach
 ├── OutOfReach                   protocol.node: a stranger's address to which nodes do not connect

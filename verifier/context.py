@@ -160,11 +160,16 @@ class Context:
         """
         return until - seconds_beside(self.clocks(self.client), waits=waits)
 
-    def terms(self, task: int) -> Terms:
-        """The terms of a task, read once: they never change. Raises ChainError."""
-        if task not in self._terms:
-            self._terms[task] = self.client.market.terms(task)
-        return self._terms[task]
+    def terms(self, task: int, *, takes_bids: bool = False) -> Terms:
+        """The terms of a task. They are kept in memory, except those of a task that still takes bids: its post
+        is recent, and a re-organisation may give the number to another task. Raises ChainError.
+        """
+        if task in self._terms:
+            return self._terms[task]
+        terms = self.client.market.terms(task)
+        if not takes_bids:
+            self._terms[task] = terms
+        return terms
 
     def segments(self, task: int, seat: int) -> list[int]:
         """The segments of a drawn task's seat, read once: they never change. Raises ChainError."""

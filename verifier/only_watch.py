@@ -48,7 +48,7 @@ class OnlyWatch(Node):
 
     def run(self, once: bool = False) -> ExitCode:
         """Run until stopped; with `once`, until every followed task is over (at least one). Returns FRAUD
-        if a solver was found false. Raises ChainError, PortTaken.
+        if a solver was found false. Raises ChainError, PortTaken, PortRefused.
         """
         with self._monitored("verifier", self._folder, self._registry):
             return self._loop(once)
@@ -66,7 +66,8 @@ class OnlyWatch(Node):
             views = [market.task(task) for task in followed]
             for view in views:
                 self._see(view, block.time)
-            due = [due for view in views for due in training_due(self._market, view, self._terms[view.task])]
+            known = [(view, self._terms[view.task]) for view in views if view.task in self._terms]
+            due = [due for view, terms in known for due in training_due(self._market, view, terms)]
             self.known.deadlines.put(self._market, "tasks", due)
             self._let_go([view.task for view in views if view.status.is_over])
         self._count.set(len(self._open))
@@ -90,7 +91,8 @@ class OnlyWatch(Node):
         market = self._chain.market
         newest = market.tasks()
         if newest < self._newest:  # a re-organisation removed the last tasks
-            self._open = {task for task in self._open if task <= newest}
+            for task in [task for task in self._open if task > newest]:
+                self._forget(task)
         posted = [
             task for task in range(self._newest + 1, newest + 1) if not self._chosen or task in self._chosen
         ]
@@ -102,9 +104,11 @@ class OnlyWatch(Node):
 
     def _see(self, view: TaskView, now: int) -> None:
         task = view.task
-        if task not in self._terms:
-            self._terms[task] = self._chain.market.terms(task)
-        terms = self._terms[task]
+        terms = self._terms.get(task) or self._chain.market.terms(task)
+        if (
+            view.status is not TaskStatus.BIDDING
+        ):  # until then a re-organisation may give the number to another
+            self._terms[task] = terms
         follow(self.alerts, self._settings, self._market, view, terms, now)
         stands = view.status, view.size, view.open_games
         if self._said.get(task) == stands:
@@ -121,6 +125,11 @@ class OnlyWatch(Node):
             price_tokens=None if view.bidder == NOBODY else view.price / TOKEN,
         )
 
+    def _forget(self, task: int) -> None:
+        self._open.discard(task)
+        self._terms.pop(task, None)
+        self._said.pop(task, None)
+
     def _let_go(self, over: list[int]) -> None:
         """Stop following tasks that are over for good."""
         if not over:
@@ -129,8 +138,6 @@ class OnlyWatch(Node):
         for task, status in zip(over, final, strict=True):
             if status.is_over:
                 self._finished[task] = status
-                self._open.discard(task)
-                self._terms.pop(task, None)
-                self._said.pop(task, None)
+                self._forget(task)
                 if self.alerts is not None:
                     self.alerts.forget(self._market, task)

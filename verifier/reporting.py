@@ -34,9 +34,8 @@ class Reports:
         context, view = self._context, seen.view
         if alerts is None or not self._is_followed(seen):
             return
-        follow(
-            alerts, context.settings, context.client.market.address, view, context.terms(view.task), seen.now
-        )
+        terms = context.terms(view.task, takes_bids=view.status is TaskStatus.BIDDING)
+        follow(alerts, context.settings, context.client.market.address, view, terms, seen.now)
 
     def say_what_is_late(self, seen: Observation, alerts: Alerts | None) -> None:
         """Log an error, and raise an alert, once for each of our seats whose time ended without an

@@ -30,6 +30,10 @@ class PortTaken(Retryable):
     """Another server listens on the port."""
 
 
+class PortRefused(AssayError):
+    """The system does not let this process listen on the port."""
+
+
 class NoSuchHost(AssayError):
     """The address to listen on does not belong to this machine."""
 
@@ -75,8 +79,8 @@ def free_port(host: str) -> int:
 
 
 def bind(host: str, port: int, flag: str = "--port") -> socket.socket:
-    """A socket to serve on; port 0 means any free port. Raises NoSuchHost, and PortTaken, whose message
-    advises choosing another port with `flag`.
+    """A socket to serve on; port 0 means any free port. Raises NoSuchHost, and PortTaken and PortRefused,
+    whose messages advise choosing another port with `flag`.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named because asyncio sets TCP_NODELAY only on sockets that name it. Without it, the
@@ -94,11 +98,13 @@ def bind(host: str, port: int, flag: str = "--port") -> socket.socket:
                 got=f"{host}: {error.strerror}",
                 remedy="name another with --host",
             ) from error
-        raise PortTaken(
+        refused = error.errno != errno.EADDRINUSE
+        remedy = "choose" if refused else "stop the other server or choose"
+        raise (PortRefused if refused else PortTaken)(
             "HTTP server",
             expected=f"to listen on {host}:{port}",
             got=error.strerror,
-            remedy=f"stop the other server or choose another {flag}",
+            remedy=f"{remedy} another {flag}",
         ) from error
     return bound
 

@@ -6,6 +6,7 @@ This trains the captured model itself, so nothing else in the process may use th
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -111,9 +112,10 @@ def following(captured: CapturedStep) -> Following | None:
 
 def apart(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
     """The largest difference between two losses of the same name, relative to the size of torch's loss, or to
-    `FLOOR` if that is larger.
+    `FLOOR` if that is larger. NaN if one of the differences is.
     """
-    return max((abs(ours[name] - loss) / max(abs(loss), FLOOR) for name, loss in theirs.items()), default=0.0)
+    found = [abs(ours[name] - loss) / max(abs(loss), FLOOR) for name, loss in theirs.items()]
+    return math.nan if any(map(math.isnan, found)) else max(found, default=0.0)
 
 
 FLOOR = 0.1

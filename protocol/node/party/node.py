@@ -128,7 +128,7 @@ class Node(ABC):
     @contextmanager
     def _monitored(self, party: str, folder: Path, registry: CollectorRegistry) -> Iterator[None]:
         """Serve health and metrics, and raise alerts, as long as the context lasts. `folder` has the node's
-        data. Raises PortTaken, NoSuchHost, NotStarted.
+        data. Raises PortTaken, PortRefused, NoSuchHost, NotStarted.
         """
         assert self._client is not None, "who is monitored has one"
         about = party, self._settings, self._client, folder, self.known, self._log, registry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import pytest
@@ -33,6 +34,13 @@ def distances(step: CapturedStep, theirs: Following) -> list[float]:
         assert losses, "there is a loss in each of these steps"
         found.append(apart({name: float(state[name]) for name in losses}, losses))
     return found
+
+
+def test_a_loss_that_is_not_a_number_is_apart_from_any() -> None:
+    right = {"first": 1.0, "second": 2.0}
+    assert apart({"first": 1.5, "second": 2.0}, right) == 0.5
+    assert math.isnan(apart({"first": 1.5, "second": math.nan}, right))
+    assert math.isnan(apart({"first": math.nan, "second": 2.0}, right))
 
 
 @pytest.mark.parametrize("dropout", [False, True], ids=["no draws", "dropout"])

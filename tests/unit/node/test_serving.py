@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import socket
+
 import httpx
 import pytest
 from fastapi import FastAPI
 
-from protocol.node.http import PortTaken
+from protocol.node.http import PortRefused, PortTaken
 from protocol.node.serving import Serving, addresses, by_market
 from tests.unit.node.apps import answers
 
@@ -23,6 +26,15 @@ def test_a_port_in_use_is_said_in_one_line() -> None:
     taken = Serving(answers, "127.0.0.1", 0)
     with taken, pytest.raises(PortTaken, match=f"expected to listen on 127.0.0.1:{taken.port}"):
         Serving(answers, "127.0.0.1", taken.port)
+
+
+def test_a_port_that_the_system_refuses_is_not_one_that_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_socket: socket.socket, _address: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(PortRefused, match=r"Permission denied; choose another --port"):
+        Serving(answers, "127.0.0.1", 80)
 
 
 def test_each_deployment_answers_below_its_market_and_the_earliest_at_the_root_too() -> None:
