@@ -1,4 +1,6 @@
-"""Prints the performance table with date, commit and hardware; `--record` writes docs/performance.md from it."""
+"""Prints the performance table with the date, commit and hardware. With `--record`, it also writes
+docs/performance.md from the table.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ROUNDS = 3
 
 
 def rows() -> list[Row]:
-    """Rows with medians of a few captures. Building the model and importing its classes are not timed."""
+    """Rows with medians of a few captures. The times exclude building the model and importing its classes."""
     wide, deep = GPT2Config(n_layer=LAYERS), GPT2Config(**DEEP)
     once, size = _capturing(wide)
     found = [seconds(lambda: once(False)) for _ in range(ROUNDS)]
@@ -37,7 +37,9 @@ def rows() -> list[Row]:
 
 
 def _capturing(config: GPT2Config) -> tuple[Callable[[bool], CapturedStep], float]:
-    """A function that captures a model, with or without a preflight, and the parameter count in millions."""
+    """A function that captures a model, with a preflight if its argument says so, and the model's number of
+    parameters in millions.
+    """
     torch.manual_seed(0)
     model = GPT2LMHeadModel(config).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)

@@ -44,10 +44,12 @@ from solver.run_store import RunStore
 from verifier.solver_client import Shapes, SolverClient
 
 SHAPE = gpt.Shape(4, 4, 256, 256, dropout=0.0)
-"""The shape of a GPT with 40 MB, including the two moments of each weight."""
+"""The shape of a GPT whose weights, with two moments each, have 40 MB."""
 TASK = 1
 CLIENTS = 8
-"""Number of concurrent clients, all from one address, which may have no more connections than this."""
+"""Number of concurrent clients. All come from one address, and the solver's server reads from no more
+connections of one address than this.
+"""
 CHUNKS = 200
 ROUNDS = 9
 GOAL = "2x"
@@ -80,7 +82,7 @@ class Cost(NamedTuple):
 
 
 Question = tuple[Address, dict[str, str], int]
-"""Address, parameters, and expected number of bytes."""
+"""Address, parameters, and expected number of bytes of one request."""
 
 
 def rows() -> list[Row]:
@@ -91,7 +93,7 @@ def rows() -> list[Row]:
 
 
 def state_program() -> StepProgram:
-    """A step over the tensors of a GPT in training. It is never run; only its state matters."""
+    """A step whose state is that of a GPT in training. The step is never run; only its state matters."""
     shapes = [tuple(weight.shape) for weight in gpt.make_model(SHAPE).parameters()]
     b = Builder("state")
     tensors = [b.input(TensorType(DType.F32, shape)) for shape in shapes for _ in range(3)]
@@ -102,7 +104,9 @@ def state_program() -> StepProgram:
 
 
 def questions(program: StepProgram) -> Iterator[tuple[str, Callable[[Server], None], int, int]]:
-    """Workloads: description, action, number of requests, and number of bytes in the answers."""
+    """Workloads. Each has a description, an action, the number of requests, and the number of bytes in the
+    answers.
+    """
     sizes = [type_.nbytes for type_ in program.state_types]
     shapes, total = Shapes(program, 1, 1), sum(sizes)
     tensors = f"{len(sizes)} tensors of {total / 1e6:.0f} MB"
@@ -159,7 +163,7 @@ def _checkpoint(shapes: Shapes, server: Server) -> None:
 
 
 def _tensors(sizes: Sequence[int], server: Server) -> None:
-    """Fetch all tensors with each of several concurrent clients. Each client starts at a different tensor."""
+    """Fetch all tensors with each of several concurrent clients, which start at different tensors."""
     each = len(sizes) // CLIENTS
     whole = [(_tensor(server, k), dict[str, str](), size) for k, size in enumerate(sizes)]
     asyncio.run(_at_once([whole[n * each :] + whole[: n * each] for n in range(CLIENTS)]))
@@ -182,7 +186,7 @@ def _tensor(server: Server, k: int) -> Address:
 
 
 def drawn(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Tensor and chunk numbers drawn uniformly from all chunks, the same in each call."""
+    """Numbers of tensors and of chunks in them, drawn uniformly from all chunks. Every call draws the same ones."""
     draw, every = random.Random(0), [-(-size // CHUNK) for size in sizes]
     tensors = draw.choices(range(len(sizes)), every, k=CHUNKS)
     return [(k, draw.randrange(every[k])) for k in tensors]
@@ -201,7 +205,7 @@ async def _at_once(each: Sequence[Sequence[Question]]) -> None:
 
 @contextmanager
 def serving(folder: Path, program: StepProgram) -> Iterator[dict[str, Server]]:
-    """Start the servers of a run store's bytes; the solver's comes first."""
+    """Start servers of the same run store, and yield them by name. The solver's server comes first."""
     run_store = kept(folder, program)
     draw = torch.Generator().manual_seed(1)
     types = dict(zip(program.state, program.state_types, strict=True))

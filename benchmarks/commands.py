@@ -1,4 +1,4 @@
-"""Measures the time that `--help` of each command takes, from the start of its process to the end."""
+"""Measures how long `--help` of each command takes, from the start of the command's process to its end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rows() -> list[Row]:
 
 
 def times(command: str) -> list[float]:
-    """Seconds of each of seven runs."""
+    """Seconds that each of seven runs of the command takes."""
     binary = str(Path(sys.executable).parent / command)
 
     def run() -> None:

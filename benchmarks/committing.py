@@ -38,7 +38,9 @@ SIZE = "11M"
 SEGMENT_STEPS = 20
 """Steps per segment in examples/gpt.toml. examples/digits.toml has 50."""
 STEPS = 2
-"""Steps per checkpoint: enough to write one checkpoint, and too few for the machine's speed to drift."""
+"""Steps per checkpoint: enough for one checkpoint to be written, and few enough that the machine's speed does
+not drift.
+"""
 ROUNDS = 15
 GOAL = 5.0
 """Limit on the cost of checkpoints, in per cent of the training time."""
@@ -60,7 +62,7 @@ def rows() -> list[Row]:
 
 
 def training_rows() -> list[Row]:
-    """The share of training time that concurrent and in-line checkpoints take, by number of threads."""
+    """Rows with the share of training time that concurrent and in-line checkpoints take, by number of threads."""
     step, before, found = captured(SIZE), torch.get_num_threads(), []
     for threads in sorted({1, min(2, os.cpu_count() or 1)}):
         torch.set_num_threads(threads)
@@ -118,7 +120,7 @@ def _share_row(name: str, threads: int, step_seconds: float, cost: list[float]) 
 
 
 def memory_row() -> Row:
-    """The difference in peak memory between concurrent and in-line checkpoints, in units of a state."""
+    """A row with the difference in peak memory between concurrent and in-line checkpoints, in units of a state."""
     peaks = {}
     for how in ("beside", "in-line"):
         command = [sys.executable, "-m", "benchmarks.committing", how]
@@ -130,7 +132,9 @@ def memory_row() -> Row:
 
 
 def peak(how: str) -> int:
-    """Train four segments of two steps, and return the peak memory of this process in bytes."""
+    """Train four segments of two steps, with concurrent checkpoints if `how` is "beside" and in-line ones
+    otherwise. Return the peak memory of this process in bytes.
+    """
     step = captured(SIZE)
     state: State = step.initial_state(seed=1)
     with kept_runs(step) as run_store:

@@ -1,7 +1,7 @@
 """Generates docs/guide/coverage.md from the rules and from captured models: `python -m benchmarks.coverage`.
 
 The page is never edited by hand. The meaning of an operation is the first paragraph of its rule's docstring.
-What it became in the models is what `coverage()` reports.
+`coverage()` reports what each operation became in the models.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ CORE = {
     "nonzero": "a shape that depends on the data",
     "resize_": "memory that is given or taken; a trace has views and copies",
 }
-"""Why operations of torch's core ATen set are not supported. The page cannot be generated if a reason is missing."""
+"""Reasons why operations of torch's core ATen set are not supported. The page cannot be generated if a reason
+is missing.
+"""
 
 INTRODUCTION = """\
 # What `capture` takes
@@ -171,7 +173,9 @@ def _refused() -> Iterator[str]:
 
 
 def _meaning(rule: Rule) -> str:
-    """The first paragraph of a rule's docstring. Rules made from one primitive or function have none."""
+    """The first paragraph of a rule's docstring. A rule made from one primitive or function has no docstring,
+    and gets a standard sentence.
+    """
     text = (rule.__doc__ or "Element by element, the function of this name.").split("\n\n")[0]
     return " ".join(textwrap.dedent(text).split()).replace("|", "\\|")
 

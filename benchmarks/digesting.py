@@ -25,8 +25,8 @@ ROUNDS = 15
 
 
 def rows() -> list[Row]:
-    """Rows with the digest's share of a replay, for no thinning, for the recommended thinning, and for a
-    thinning of 64.
+    """Rows with the digest's time as a share of a replay's: without thinning, with the recommended thinning,
+    and with a thinning of 64.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -1,8 +1,8 @@
 """Measures idle nodes: the memory and processor time of a node that waits for a task.
 
 Each node is a separate process on a chain without tasks and with a block every two seconds. Memory is
-measured after the node has caught up and again after a minute of waiting, and the larger value counts. torch
-is loaded only with the first task. Processor time is that of the minute.
+measured when the node has caught up, and again after a minute of waiting; the larger value counts. torch is
+loaded only with the first task. Processor time is the node's use during that minute.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def side_by_side(
 
 
 def interleaved(ours: Action, reference: Action, rounds: int) -> list[float]:
-    """Ratios ours / reference of `rounds` pairs, in which both run one after the other, after one warm-up pair."""
+    """Ratios ours / reference of `rounds` pairs, after one warm-up pair. In a pair, both run one after the other."""
     return side_by_side(ours, {"": reference}, rounds)[""]
 
 

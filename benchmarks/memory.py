@@ -52,7 +52,7 @@ def in_a_process(module: str, side: str, what: str) -> int:
 
 
 def exact(folder: str) -> int:
-    """Bytes that the steps of a bundle need beyond the libraries."""
+    """Bytes that the steps of the bundle in `folder` need, not counting the libraries."""
     from protocol.execution.replay import Work, honest_executor
     from protocol.node.process import keep_memory
     from protocol.numerics.self_check import self_check
@@ -78,7 +78,7 @@ def plain(name: str) -> int:
 
 
 def growth(make: Callable[[], Callable[[], None]]) -> int:
-    """Bytes that making a step and running it need beyond the libraries."""
+    """Bytes that making a step and running it `STEPS` times need, not counting the libraries."""
     before = in_use("VmRSS")
     step = make()
     forget_largest()

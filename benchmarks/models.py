@@ -44,7 +44,9 @@ class Masked(nn.Module):
 
 
 def rows() -> list[Row]:
-    """Rows for each installed model: the ratio of steps, and the seconds of its capture."""
+    """Rows for each installed model: the ratio of the times of exact and plain steps, and the seconds of the
+    model's capture.
+    """
     return measured(_trainings())
 
 

@@ -1,5 +1,5 @@
-"""Generates the measured part of docs/performance.md from docs/performance.json. The other parts are written
-by hand and kept.
+"""Generates the measured part of docs/performance.md from docs/performance.json, and keeps the other parts,
+which are written by hand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PAGE = DOCS / "performance.md"
 PLOT = DOCS / "figures" / "performance.svg"
 BEGIN, END = "<!-- measured: python -m benchmarks --record -->", "<!-- measured end -->"
 PLOTTED = ("gpt", "resnet", "training", "products")
-"""Groups whose ratios are plotted. All of their ratios are exact / plain."""
+"""Groups whose ratios are plotted. All their ratios are exact / plain."""
 
 PICTURES = {
     "soak": "![Memory, files, threads and databases of nodes over the tasks of a soak](figures/soak.svg)"
@@ -66,7 +66,9 @@ def tables(groups: Groups) -> Iterator[str]:
 
 
 def plot(groups: Groups, path: Path) -> None:
-    """Plot every ratio to float32, and its middle half, on a logarithmic axis. The file is deterministic."""
+    """Plot every ratio to float32, with its middle half, on a logarithmic axis. The same groups always give
+    the same file.
+    """
     rows = [row for name in PLOTTED for row in groups.get(name, {"rows": ()})["rows"] if row["ratio"]]
     matplotlib.rcParams["svg.hashsalt"] = "assay"
     figure = Figure(figsize=(8.6, 0.8 + 0.21 * len(rows)), layout="constrained")

@@ -83,7 +83,7 @@ class _Alone:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Make processes that are started in this context compute on one thread."""
+    """Make processes that are started in this context compute on one thread each."""
     before = os.environ.get("OMP_NUM_THREADS")
     os.environ["OMP_NUM_THREADS"] = "1"
     try:

@@ -64,12 +64,16 @@ class Training:
 
 
 def rows() -> list[Row]:
-    """Rows for each model: the ratio of steps, and the seconds of its capture."""
+    """Rows for each model: the ratio of the times of exact and float32 steps, and the seconds of the model's
+    capture.
+    """
     return measured(_trainings())
 
 
 def measured(trainings: Iterable[Training]) -> list[Row]:
-    """Rows with the ratio of steps and the seconds of capture of each training, on one thread."""
+    """Rows for each training: the ratio of the times of exact and float32 steps on one thread, and the
+    seconds of capture.
+    """
     with one_thread():
         return [row for training in trainings for row in _measured(training)]
 

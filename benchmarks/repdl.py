@@ -1,4 +1,5 @@
-"""Compares RepDL, a public library with a similar aim: its products have a fixed order of additions.
+"""Compares exact products with RepDL, a public library with a similar aim, whose products add in a fixed
+order.
 
 Without RepDL (`pip install` of https://github.com/microsoft/RepDL) there are no rows. Nothing else needs it.
 """

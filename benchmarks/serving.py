@@ -31,8 +31,8 @@ CLIENTS = 100
 HALF = b"GET /healthz HTTP/1.1\r\nhost: x\r\nname: "
 WHOLE = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
 KINDS = {"half": (HALF_REQUESTS_EACH + 1, HALF), "whole": (CONNECTIONS_EACH, WHOLE)}
-"""By attack: the connections per client, and the bytes that the client sends on each connection, once and
-again after every answer.
+"""For each attack, the connections per client, and the bytes that the client sends on each connection, at
+first and again after every answer.
 """
 QUESTIONS = 500
 ABOUT = "answer of a bundle server, 99 of 100, with 100 clients"
@@ -61,7 +61,7 @@ def _rows(what: str, goal: str, found: list[Answer]) -> list[Row]:
 
 
 def percentile(found: list[float], share: float) -> float:
-    """The smallest of the values that at least this share of them does not exceed."""
+    """The smallest value in `found` such that at least the share `share` of the values is no greater."""
     return sorted(found)[math.ceil(share * len(found)) - 1]
 
 
@@ -82,12 +82,12 @@ def answer(port: int, server: int) -> Answer:
 
 
 def processor_seconds(process: int) -> float:
-    """Seconds that a process's main thread has computed (Linux)."""
+    """Seconds that a process's main thread has spent computing (Linux)."""
     return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
 
 
 def ask(port: int) -> float:
-    """Seconds of one request on a new connection."""
+    """Seconds of one request on a new connection; infinite if the request fails."""
     start = time.perf_counter()
     connection = HTTPConnection(HOST, port, timeout=5)
     try:

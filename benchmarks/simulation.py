@@ -1,10 +1,10 @@
 """Measures the simulation engine: task-rounds per second on two processes, and speed relative to plain Python
 and Mesa.
 
-The baseline market: 20 solvers bid; 3 of 200 verifiers are drawn, and 140 of the 200 replay honestly; solvers
-invent a tenth of the segments; fees and slashes are booked in whole units. The three models run in turn, each
-in one process. The rivals have a separate environment under build/, which is made on first use, and receive
-their parameters over a pipe.
+The baseline market has 20 solvers, which bid, and 200 verifiers, 3 of which are drawn. 140 of the verifiers
+replay honestly, and solvers invent a tenth of the segments. Fees and slashes are booked in whole units. The
+three models run in turn, each in one process. The rivals have a separate environment under build/, which is
+made on first use, and receive their parameters over a pipe.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def rows() -> list[Row]:
 
 
 def _play(seed: int) -> float:
-    """Processor time, in seconds, of RUNS x ROUNDS task-rounds."""
+    """Play RUNS x ROUNDS task-rounds, and return the processor time in seconds."""
     start = time.process_time()
     simulate(case(), runs=RUNS, rounds=ROUNDS, seed=np.random.SeedSequence(seed))
     return time.process_time() - start
@@ -111,7 +111,7 @@ def _beside() -> Iterator[Row]:
 
 @contextmanager
 def _rival(python: Path, name: str) -> Iterator[Action]:
-    """Run a rival's process. The action that is yielded plays a market in it."""
+    """Run a rival's process. Yield an action that plays a market in that process."""
     script, rounds = RIVALS[name]
     command = [str(python), str(HERE / script)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -128,7 +128,7 @@ def _rival(python: Path, name: str) -> Iterator[Action]:
 
 
 def _environment() -> Path:
-    """The interpreter of the rivals' environment, which has only the pinned packages."""
+    """Make the rivals' environment, with only the pinned packages, if it does not exist. Return its interpreter."""
     python, made = ENVIRONMENT / "bin" / "python", ENVIRONMENT / "pinned.json"
     if not made.exists() or json.loads(made.read_text()) != list(PINNED):
         print("benchmarks: making the environment of Mesa", file=sys.stderr)

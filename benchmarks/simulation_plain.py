@@ -82,7 +82,9 @@ class Market:
             self.settle(solver, price, [account for account, _, _ in seats])
 
     def check(self) -> list[Seat]:
-        """Draw the seats and play their replays."""
+        """Draw the seats and book their costs. Honest verifiers replay, and challenge if a replay differs;
+        the others attest.
+        """
         terms, last = self.terms, self.terms["segments"]
         seats: list[Seat] = []
         for verifier in self.luck.sample(range(terms["verifier_count"]), terms["verifiers"]):
@@ -98,7 +100,8 @@ class Market:
         return seats
 
     def convict(self, solver: int, seats: list[Seat]) -> None:
-        """Pay, out of the stake, the reward, the restitution, and the costs and fees of challenging seats.
+        """Pay, out of the stake, the reward, the restitution, and a game's cost and the fee of each seat that
+        challenged.
 
         Other seats get their fees unless they attested the convicted segment. The rest of the stake is
         burned.
@@ -151,7 +154,9 @@ def play(terms: Terms, rounds: int, seed: int) -> Market:
 
 
 def serve(play: Callable[[Terms, int, int], object]) -> None:
-    """Play once for each line of stdin, a JSON list of the arguments of `play`, and answer each with a line."""
+    """Answer each line of stdin. The line is a JSON list of the arguments of `play`, which is called once;
+    the answer is one line.
+    """
     for line in sys.stdin:
         play(*json.loads(line))
         print("played", flush=True)

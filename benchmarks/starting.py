@@ -1,8 +1,9 @@
 """Measures the time from the start of a new process to the end of a task's first step, as in a second run.
 
 The bundle is on disk and the package is built. The new process imports a solver's modules, loads and verifies
-the bundle, recognises the library functions of its program, tests the machine and the compiled kernels, and
-runs one step. Times start with the process, so they include the interpreter's start.
+the bundle, recognises the library functions of the bundle's program, tests the machine and the compiled
+kernels, and runs one step. All times are measured from the start of the process, so they include the
+interpreter's start.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ PARTS = ("import", "load", "recognise", "self-test", "step")
 
 
 def rows() -> list[Row]:
-    """Rows with the seconds to the first step of a new process, in total and by part, for two GPTs."""
+    """Rows with the seconds from the start of a new process to the end of its first step, in total and by
+    part, for two GPTs.
+    """
     from benchmarks.gpt import SHAPES
 
     found = []

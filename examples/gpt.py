@@ -55,7 +55,9 @@ def build(steps: int, micro_batches: int = 1) -> CapturedStep:
 def build_of(
     model: nn.Module, windows: Mapping[str, Tensor], batch: int, steps: int, micro_batches: int = 1
 ) -> CapturedStep:
-    """The captured training step of any GPT, with gradient clipping and with AdamW, which decays only matrices."""
+    """The captured training step of any GPT. Gradients are clipped, and the optimiser is AdamW, which decays
+    only matrices.
+    """
     optimizer = make_optimizer(model)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warm_up_and_cosine(step, steps))
     return capture(

@@ -78,7 +78,9 @@ def run(
     strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Play a study over its own grid and write its report. Continues where an interrupted run stopped."""
+    """Play a study over its own grid and write its report. If an earlier run was interrupted, continue where
+    it stopped.
+    """
     with _studying():
         from sim.commands import Asked
 
@@ -105,7 +107,9 @@ def sweep(
     strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Play a study over every combination of the given values and its own grid. Resumes as `sim run` does."""
+    """Play a study over every combination of the given values and its own grid. Interrupted sweeps resume as
+    those of `sim run` do.
+    """
     with _studying():
         from sim.commands import Asked
 
@@ -149,7 +153,9 @@ def replay(
 
 @contextmanager
 def _studying() -> Iterator[None]:
-    """Guard code that needs the packages of the extra `sim`, which operators need not install. Raises ExtraMissing."""
+    """A context for code that needs the packages of the extra `sim`, which operators need not install. Raises
+    ExtraMissing if one of them is missing.
+    """
     try:
         yield
     except ModuleNotFoundError as error:

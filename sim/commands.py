@@ -1,4 +1,4 @@
-"""The implementations of all `sim` commands but `replay`: they list and play studies and write reports."""
+"""The implementations of all `sim` commands except `replay`: they list and play studies, and write reports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sim.sweeping.workers import Workers, cores, here, pool
 
 RESULTS: Final = Path("build/sim")
 _SMALL: Final = 200_000
-"""With up to this many task-rounds, playing in this process is faster than starting a pool."""
+"""The largest number of task-rounds that this process plays faster than a pool, which takes time to start."""
 _MOST_FAILED: Final = 20
 """Maximum number of failed claims to print."""
 
@@ -211,7 +211,7 @@ def _holds(results: Results) -> bool:
 
 
 def _plain(claim: Check) -> dict[str, Any]:
-    """A claim as JSON data, in which infinite numbers are not allowed."""
+    """A claim as JSON data. JSON has no infinite numbers, so None replaces them."""
     numbers = {"expected": claim.expected, "tolerance": claim.tolerance, "relative": claim.relative}
     return {
         "text": claim.text,

@@ -19,8 +19,8 @@ COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E
 DASHES: Final = ("-", "--", "-.", ":")
 """Dash patterns. After every eight lines the colours repeat, and the next pattern is used."""
 MOST_MARKS: Final = 1000
-"""Maximum number of marks drawn as vectors. More marks are rasterised, because the file would otherwise have
-several megabytes.
+"""Maximum number of marks drawn as vectors. More marks are rasterised, because as vectors they would make the
+file several megabytes large.
 """
 
 
@@ -97,7 +97,7 @@ def heat_map(
 
 
 def tornado(names: Sequence[str], low: ArrayLike, high: ArrayLike, *, centre: float, x: str) -> Figure:
-    """A result at the low and the high end of each parameter; the widest bar is on top."""
+    """A result at the low and the high end of each parameter, as bars from `centre`. The widest bar is on top."""
     figure, axes = _empty(height=1.0 + 0.3 * len(names))
     downs, ups = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     order = np.argsort(np.abs(ups - downs), kind="stable")

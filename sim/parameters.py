@@ -43,7 +43,7 @@ MOST_SECONDS: Final = 10 * YEAR
 MOST_OVERLAP: Final = 64
 """Maximum number of tasks in flight."""
 _SOLVER: Final = ("bid", "assign", "first progress", "submit", "settle")
-"""Calls of a solver for one task. The submitter pays the gas of the post."""
+"""Calls of a solver for one task. The call `post` is missing, because the submitter pays its gas."""
 _ACCUSING: Final = ("commit from a seat", "challenge", "accuse")
 """Calls of a looker that accuses. The looker opens the game only to obtain the step tree, then drops it."""
 
@@ -57,12 +57,14 @@ def _tokens(default: float, text: str) -> Any:
 
 
 def _deployed(name: str, text: str) -> Any:
-    """A deployment parameter at its recommended value, converted from the chain's finer units."""
+    """A field for a deployment parameter. Its default is the recommended value, converted from the chain's
+    finer units.
+    """
     return _number(getattr(RECOMMENDED, name) * TOKEN // CHAIN_TOKEN, Unit.TOKENS, 0, _MOST_TOKENS, text)
 
 
 def _recommended(name: str, text: str) -> Any:
-    """An amount of the terms, as `assay submit` recommends it for the default budget."""
+    """A field for an amount of the terms. Its default is what `assay submit` recommends for the default budget."""
     return _number(getattr(_TERMS, name) * TOKEN // CHAIN_TOKEN, Unit.TOKENS, 0, _MOST_TOKENS, text)
 
 
@@ -229,12 +231,14 @@ class MarketParameters:
 
     @property
     def silence_costs(self) -> int:
-        """Loss of an account that is silent in its seat. Every verifier's stake is assumed to cover it."""
+        """Loss of an account that is silent in its seat. The stakes of all verifiers are assumed to cover
+        this loss.
+        """
         return self.seat_fee + self.draw_fee
 
     @property
     def lock(self) -> int:
-        """The lock of a seat or look. With looks, it is so large that half of it is worth more than a game."""
+        """The lock of a seat or look. If the terms have looks, half of the lock is worth more than a game."""
         games = LOOK_LOCK * self.game_cost if self.look_chance else 0
         return max(self.seat_lock, self.silence_costs, games)
 

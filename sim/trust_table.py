@@ -40,8 +40,8 @@ PARTS: Final = {
 }
 """For each column, the fields of `TrustPrice` that it adds up; empty means all fields."""
 _SAME: Final = 0.01
-"""Change of the computed price since the measurement, in percent of the budget, above which the page mentions
-the change.
+"""Largest change of the computed price since the measurement that the page does not mention, in percent of
+the budget.
 """
 GOAL: Final = Fraction(12, 100)
 """The largest share of the budget that trust should cost, for budgets of at least 1,000 tokens on a rollup."""
@@ -69,7 +69,7 @@ class Chain:
 
     name: str
     draw_delay: int
-    """Seconds after which the chain can no longer revert a submission."""
+    """Delay of the draw, in seconds, after which the chain can no longer revert a submission."""
     challenge_period: int
     """Seconds from the draw to the settlement, unless looks delay it: at least one day to attest and two days
     to challenge.
@@ -114,7 +114,9 @@ class Priced:
     trust: TrustPrice
 
     def share(self, *parts: str) -> float:
-        """The given parts of the price, or the whole price without parts, as a share of the budget."""
+        """The given parts of the price, as a share of the budget. If no parts are given, the share of the
+        whole price.
+        """
         shares = self.trust.shares(self.setting.budget)
         unpaid = self.setting.gas_price * self.unpaid_gas / self.setting.budget
         shares["draws_and_gas"] += unpaid
@@ -123,7 +125,7 @@ class Priced:
 
     @property
     def unpaid_gas(self) -> Fraction:
-        """Gas of seats and looks that their fees do not cover."""
+        """Gas of seats and looks that the fees of the seats and looks do not cover."""
         amounts = self.amounts
         seats = Fraction(amounts.verifiers * UNPAID_SEAT)
         if not amounts.look_chance:

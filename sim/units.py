@@ -1,8 +1,8 @@
 """Units of the simulation's numbers: how they are written, parsed and bounded.
 
-In the engine, amounts are integers in token units, 10^6 to a token. This is coarser than the test token's
-10^18, so that a run's sums stay well within 63 bits. `sim.mechanism` works with either unit (`sim replay`
-uses Python integers and the chain's own amounts).
+In the engine, amounts are integers in token units, 10^6 to a token. The test token has 10^18; the engine's
+unit is coarser, so that a run's sums stay well within 63 bits. `sim.mechanism` works with either unit (`sim
+replay` uses Python integers and the chain's own amounts).
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ have few cores.
 LEAST = 5.0
 """Remaining seconds below which no further part is started."""
 TAIL = 30
-"""Last lines of a failed part's output that are kept."""
+"""Number of lines kept from the end of a failed part's output."""
 TESTS = (
     "-c",
     "tests/gpu/without_plugins.ini",
@@ -193,14 +193,16 @@ def _device_name() -> str:
 
 
 def _beside() -> int:
-    """Number of parts that run in parallel. Each part also uses the CPU, to capture and compare; four are
-    enough to fill the device.
+    """Number of parts that run in parallel. Four are enough to fill the device, and each needs the CPU too,
+    to capture and to compare.
     """
     return max(1, min(4, (os.cpu_count() or 1) // 2))
 
 
 def run(part: Part, dry: bool, budget: float, beside: int = 1) -> dict[str, Any]:
-    """Run a part within the remaining time. If `beside` parts run in parallel, it gets its share of the cores."""
+    """Run a part within the remaining time. If `beside` parts run in parallel, the part gets an equal share
+    of the cores.
+    """
     left = budget - (time.monotonic() - _START)
     if left < LEAST:
         return {"ok": False, "summary": "left out: no time left", "cells": {}}
@@ -252,7 +254,9 @@ def observe(command: list[str], variables: dict[str, str], limit: float) -> dict
 
 
 def _process(command: list[str], environment: dict[str, str], output: Path, limit: float) -> int | None:
-    """The exit code, or None if the process and its children were killed after `limit` seconds."""
+    """Run a command and return its exit code, or None if it exceeded `limit` seconds, after which it and its
+    children were killed.
+    """
     with output.open("w") as out:
         child = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True

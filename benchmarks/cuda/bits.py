@@ -17,7 +17,9 @@ from protocol.program.step import State
 
 
 def of(device: torch.device, name: str) -> Cells:
-    """Cells of one model: its run on the CPU, then two runs on the device, each compared with the run on the CPU."""
+    """Cells of one model: a run on the CPU, then two runs on the device, each of which is compared with the
+    run on the CPU.
+    """
     (model,) = (model for model in MODELS if model.name == name)
     steps = model.dry_steps if device.type == "cpu" else model.steps
 

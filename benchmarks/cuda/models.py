@@ -1,5 +1,5 @@
-"""The models trained on CUDA: a model of one layer, and those of the examples. Images are random, so that
-capture needs only torch; the GPTs train on the standard library's source.
+"""The models trained on CUDA: a model of one layer, and the models of the examples. Their images are random,
+so that capture needs only torch; the GPTs train on the standard library's source.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Model:
 
     name: str
     build: Callable[[int], CapturedStep]
-    """Makes the captured step from the number of steps of the learning rate's schedule."""
+    """Makes the captured step of a schedule of the learning rate; the argument is the schedule's number of steps."""
     steps: int = 8
     dry_steps: int = 3
     """Steps in a dry run. From the third step on, a device executor tries to record a graph."""

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.cuda.cells import write
 
 LINES = 30
-"""Last lines of a failed test's report that are kept."""
+"""Number of lines kept from the end of a failed test's report."""
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

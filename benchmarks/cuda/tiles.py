@@ -1,4 +1,4 @@
-"""Compares tile sizes of the Triton product: a GPT's whole step with each."""
+"""Compares tile sizes of the Triton product by the time of a GPT's whole step."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ TILES = (
     ((128, 64), (64, 128)),
     ((128, 128), (128, 128)),
 )
-"""Pairs of tiles, in rows and columns: one tile for 13 x 13 bits and one for more bits. The first pair is the
-one in use.
+"""Pairs of tiles, in rows and columns. The first tile of a pair is for products of 13 x 13 bits, the second
+for products of more bits. The pair in use comes first.
 """
 
 

@@ -57,7 +57,7 @@ overhead limits the speed of plain steps.
 """
 SIZE = "11M"
 GOALS = {SIZE: "0.35x"}
-"""Goal for the ratio of an exact step to a plain float32 (`highest`) step on an H200."""
+"""Goal for the time of an exact step, relative to that of a plain float32 (`highest`) step, on an H200."""
 
 
 def rows() -> list[Row]:
@@ -172,7 +172,7 @@ def _profile(device: torch.device, make: Callable[[], Action]) -> list[dict[str,
 
 
 def exact_step(device: torch.device, graph: bool, size: str = SIZE) -> Exact:
-    """A GPT's exact step, warmed up."""
+    """A GPT's exact step, after a few warm-up steps."""
     step = _captured(_shape(device, size))
     work = Work(1, step.step_program, step.fixed, kernels(step.step_program.program, step.hints))
     run = Exact(DeviceExecutor(work, device, graph=graph), step.initial_state(seed=1), step.step_program)
@@ -243,7 +243,7 @@ def speed(device: torch.device, what: str, action: Action, operations: int) -> R
 
 
 def recorded(device: torch.device, action: Action) -> Action:
-    """An action that runs `action` `QUEUED` times. On a CUDA device, it replays a graph."""
+    """An action that runs `action` `QUEUED` times. On a CUDA device, the action replays a recorded graph."""
     if device.type != "cuda":
         return lambda: [action() for _ in range(QUEUED)]
     action()  # compiled and tested

@@ -60,7 +60,7 @@ def missing(kept: dict[str, Any]) -> list[Run]:
 
 
 def outcomes(kept: dict[str, Any]) -> Iterator[tuple[Run, Outcome]]:
-    """The runs measured so far, with their outcomes."""
+    """The runs that have already been measured, with their outcomes."""
     for row in kept["runs"]:
         yield (
             Run(**{name: row[name] for name in Run.__dataclass_fields__ if name in row}),

@@ -314,7 +314,9 @@ def seconds_of(run: Run, outcome: Outcome, link: float) -> float:
 
 
 def _reached(runs: Sequence[tuple[Run, Outcome]], link: float, seconds: float) -> tuple[float, int]:
-    """The lowest loss that one of these runs reaches within `seconds`, and the number of steps made by then."""
+    """The lowest of the losses at which these runs have arrived after `seconds`, and the number of steps made
+    by then; infinity and 0 if no loss has been recorded by then.
+    """
     found = [(math.inf, 0)]
     for run, outcome in runs:
         within = seconds / seconds_of(run, outcome, link) * run.steps

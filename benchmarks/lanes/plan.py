@@ -21,7 +21,9 @@ CURVES = "0.9M"
 """The size whose losses are recorded during training, for the comparison at equal time."""
 GARBAGE = "garbage for ten rounds"
 TIGHT = -5
-"""A maximum exponent that fits the changes in one round of training: five steps at a rate of 0.003."""
+"""A maximum exponent that still fits the changes in one round of training, which has five steps at a rate of
+0.003.
+"""
 MOST_RUNS, MOST_CORE_HOURS = 60, 12.0
 
 
@@ -88,7 +90,7 @@ def runs() -> list[Run]:
 
 
 def _screen() -> Iterator[Run]:
-    """The screening runs: the smallest model with one seed."""
+    """The screening runs, which train the smallest model with one seed."""
     lanes = Run("0.1M", "lanes", width=4)
     yield Run("0.1M", "alone")
     yield from (Run("0.1M", "all-reduce", width=width) for width in (4, 2, 8))
@@ -126,7 +128,7 @@ def _confirmed(seed: int) -> Iterator[Run]:
 
 
 def _digits() -> Iterator[Run]:
-    """Runs with another kind of model and optimiser, with one seed."""
+    """Runs with a different kind of model and optimiser, with one seed."""
     yield Run(DIGITS, "alone", steps=DIGITS_STEPS)
     yield Run(DIGITS, "lanes", width=4, inner=5, block=8, steps=DIGITS_STEPS)
 

@@ -1,4 +1,4 @@
-"""Plots the study's figure. The file is deterministic."""
+"""Plots the study's figure. The same runs always give the same file."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def members_file(
 
 
 def four_times_slower() -> None:
-    """Slow down a lane: train every round four times. This is called in the lane's process."""
+    """Slow down a lane by training every round four times. The lane's process calls this."""
     once = Split.train
 
     def train(self: Split, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, Tensor]:
@@ -67,7 +67,9 @@ class Processes:
     urls: list[str] = field(init=False)
     running: dict[int, Forked] = field(default_factory=dict, init=False)
     run: int = field(default=0, kw_only=True)
-    """The run of the job that the members files name. The folders of shelves have it in their names."""
+    """The number of the job's run that the members files name. The folders of shelves have this number in
+    their names.
+    """
 
     def __post_init__(self) -> None:
         self.ports = [free_port("127.0.0.1") for _ in range(self.job.lanes.width)]
@@ -102,7 +104,9 @@ class Processes:
         before: Sequence[Callable[[], None]] = (),
         finished: bool = True,
     ) -> bool:
-        """Start a lane and wait until it ends or, with `finished`, has the result; return whether it has ended."""
+        """Start a lane and wait until it ends; with `finished`, having the result is enough. Return whether
+        the lane has ended.
+        """
         process, result = self.start(lane, members, *arguments, before=before), self.kept(lane) / RESULT
         until(f"lane {lane}", lambda: process.poll() is not None or (finished and result.exists()))
         return process.poll() is not None

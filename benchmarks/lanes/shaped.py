@@ -79,7 +79,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Row:
-    """Predicted and measured seconds per round of a case."""
+    """Predicted and measured seconds per round of one case."""
 
     name: str
     predicted: float
@@ -88,7 +88,7 @@ class Row:
     """Seconds per round, predicted from the computing times in the case's own phase."""
     measured: float
     exchange: float
-    """The part of `predicted` after all lanes have computed, in seconds."""
+    """The part of `predicted` that remains after all lanes have computed, in seconds."""
 
 
 def measure() -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _rows(folder: Path, job: LaneJob, slow: int | None, cases: Sequence[Case]) -
 
 
 def _phase(lanes: Processes, first: int) -> Measured:
-    """Wait until a phase is over; return its measurements."""
+    """Wait until the phase that begins with round `first` is over; return its measurements."""
     last = first + ROUNDS - 1
     lanes.until_announced(last, range(WIDTH))
     logs = [_trained(lanes.log(lane)) for lane in range(WIDTH)]

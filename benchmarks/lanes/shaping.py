@@ -17,8 +17,8 @@ PIECE = 1 << 11
 both links.
 """
 ON_LINK, UNDER_WAY = 4, 1_024
-"""Limits on the number of a connection's pieces that wait for a link, and of those that have passed the links
-but have not yet arrived.
+"""The most pieces of a connection that may wait for a link, and the most that may have passed all links but
+not yet arrived.
 """
 BURST = 0.005
 """Seconds of lost time that a link may make up for, because waiting tasks are woken late."""
@@ -34,7 +34,7 @@ class Link:
     free_at: float = field(default=0.0, init=False)
     """Time, on the event loop's clock, at which everything sent so far will have passed."""
     passed: int = field(default=0, init=False)
-    """Bytes sent so far."""
+    """Total number of bytes that were sent over this link."""
 
     async def passing(self, count: int) -> None:
         """Wait until `count` bytes have passed, after all earlier bytes."""
@@ -151,9 +151,7 @@ class Network:
             await asyncio.gather(*stages)
 
     async def _link(self, link: Link, source: _Pieces, to: _Pieces, writer: asyncio.StreamWriter) -> None:
-        """Pass pieces over a link until an empty piece comes. Once the client has disconnected, pieces are
-        dropped.
-        """
+        """Pass pieces over a link until an empty piece comes. Drop all pieces once the client has disconnected."""
         while piece := (await source.get())[1]:
             if not writer.is_closing():
                 await link.passing(len(piece))

@@ -1,5 +1,5 @@
-"""Measures emitting a message, and absorbing eight messages, relative to one inner step, in processor time on
-one thread.
+"""Measures emitting a message, and absorbing eight messages, relative to one inner step. Times are processor
+time on one thread.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def rows() -> list[Row]:
 
 
 def _oracle(step: CapturedStep) -> list[Row]:
-    """The time of a round of a whole job in one process, relative to the same number of plain steps."""
+    """A row with the time of a round of a whole job in one process, relative to the same number of plain steps."""
     width, inner = 4, 5
     job = lanes(step, width=width, density=1 / 8, inner_steps=inner)
     interpreter, of = job.interpreter(), seeds(1, width)

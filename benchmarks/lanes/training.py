@@ -43,7 +43,7 @@ class Outcome:
 
 
 def play(run: Run) -> Outcome:
-    """Train and evaluate."""
+    """Train as the run says, and evaluate the result."""
     torch.set_num_threads(1)
     what = subject(run.size)
     if run.rule == "all-reduce":
@@ -121,7 +121,9 @@ def _membership(run: Run, rounds: int) -> Membership:
 
 
 def _garbage(types: Mapping[str, TensorType]) -> Sent:
-    """Replaces the first lane's message in rounds 20 to 29 with the largest numbers."""
+    """Return a function that replaces the first lane's message in rounds 20 to 29 with the largest numbers,
+    and leaves all other messages alone.
+    """
 
     def sent(number: int, lane: int, message: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         if lane != 0 or not 20 <= number < 30:

@@ -55,7 +55,7 @@ def measure(steps: int) -> dict[str, Any]:
 
 
 def compare(subject: Subject, steps: int) -> dict[str, Any]:
-    """Train a subject with both arithmetics. For each seed, one training follows the other."""
+    """Train a subject with both arithmetics. For each seed, the two trainings run one after the other."""
     runs: dict[str, list[Trained]] = {name: [] for name in ARITHMETICS}
     for seed in SEEDS:
         for name, run in ARITHMETICS.items():

@@ -34,7 +34,9 @@ def errors(got: Tensor, true: Tensor) -> Errors:
 
 
 def attention_sink(px: int, py: int, keys: int = 4096) -> Errors:
-    """Errors of P V if one key, the sink, has the value 0, and all others have about 2^-16 of its probability."""
+    """Errors of the product P V. One key, the sink, has the value 0; each of the other keys has about 2^-16
+    of the sink's probability.
+    """
     g = torch.Generator().manual_seed(0)
     tail = torch.softmax(torch.randn(32, keys - 1, generator=g) * 0.3, dim=-1) * (1 - SINK)
     p = torch.cat([torch.full((32, 1), SINK), tail], dim=1)
@@ -44,10 +46,11 @@ def attention_sink(px: int, py: int, keys: int = 4096) -> Errors:
 
 
 def tail_words(px: int, py: int, tokens: int = 65_536) -> float:
-    """Signed error of rare words' gradients near the optimum of a unigram model, relative to the gradients'
-    positive terms.
+    """Signed error of rare words' gradients near the optimum of a unigram model, relative to the sum of the
+    gradients' positive terms.
 
-    The true gradient is nearly 0: every token adds the word's probability, and each occurrence subtracts 1.
+    The true gradient is nearly 0, because every token adds the word's probability, and each occurrence of the
+    word subtracts 1.
     """
     seen = torch.tensor([1, 2, 3])
     g = torch.Generator().manual_seed(1)
@@ -84,7 +87,9 @@ def unigram(px: int, py: int, tokens: int = 65_536, words: int = 1024, steps: in
 
 
 def ordinary(px: int, py: int) -> tuple[float, float]:
-    """Mean and standard deviation of the errors of products of normal numbers, in units of the products' spread."""
+    """Mean and standard deviation of the errors of products of normal numbers, relative to the spread of the
+    products.
+    """
     g = torch.Generator().manual_seed(2)
     x, w = torch.randn(128, 512, generator=g), torch.randn(96, 512, generator=g)
     error = (contract(x, w, px, py).double() - x.double() @ w.double().mT) / math.sqrt(512)

@@ -44,7 +44,7 @@ TABLES: dict[str, tuple[tuple[int, int], ...]] = {
     "20 x 20, 20 x 13, 20 x 13": ((20, 20), (20, 13), (20, 13)),
     "20 x 20, 20 x 20, 20 x 20": ((20, 20), (20, 20), (20, 20)),
 }
-"""By name: bits of the forward pass, of the input's gradient, and of the weight's gradient."""
+"""For each table's name, the bits of the forward pass, of the input's gradient, and of the weight's gradient."""
 EMULATED = "16 x 16, 16 x 16, 16 x 16"
 TIMED = ("13 x 13, 13 x 13, 20 x 13", "20 x 13, 20 x 13, 20 x 13", "20 x 20, 13 x 13, 20 x 13")
 """The tables that are timed. The first is version 1 of the table in arithmetic.md section 4, and the last is
@@ -66,8 +66,8 @@ noise.
 class Network:
     """A model by its name in timm (None means `benchmarks.resnet`), and the batch size for its gradients.
 
-    It is trained with each of `seeds` in every arithmetic, which takes minutes per training. It is trained
-    with the seeds in `more` only in float32 and with the default bits, because four seeds do not average out
+    It is trained with each of `seeds` in every arithmetic, which takes minutes per training. With the seeds
+    in `more`, it is trained only in float32 and with the default bits, because four seeds do not average out
     the noise.
     """
 
@@ -78,7 +78,7 @@ class Network:
     more: tuple[int, ...] = ()
 
     def seeds_of(self, table: str) -> tuple[int, ...]:
-        """The training seeds of an arithmetic of `TRAINED`."""
+        """The seeds with which the model is trained in an arithmetic of `TRAINED`."""
         return self.seeds + (self.more if table in ("float32", DEFAULT) else ())
 
     def make(self, seed: int) -> nn.Module:
@@ -159,7 +159,7 @@ def measure() -> dict[str, Any]:
 
 
 def _errors(network: Network, table: str) -> dict[str, float]:
-    """The largest errors over the batches."""
+    """The largest of each kind of error over the batches."""
     every = [
         _kept(f"gradient {network.name} {table} {seed}", partial(gradient_errors, network, table, seed))
         for seed in BATCHES
@@ -184,7 +184,7 @@ def _bits(table: str) -> dict[str, tuple[int, int]]:
 
 
 def _kept(name: str, find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The saved result of a name. If there is none, `find` computes it."""
+    """The saved result `name`. If there is none yet, `find` computes it, and it is saved."""
     path = FOUND / f"{name.replace(' ', '-').replace(',', '')}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Plots loss curves as SVG. The files are deterministic."""
+"""Plots loss curves as SVG. The same curves always give the same file."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ COLOURS = {"exact": "#c2410c", "float32": "#1d4ed8"}
 
 
 def loss_curves(curves: Mapping[str, Sequence[Sequence[float]]], every: int, title: str, path: Path) -> None:
-    """Plot one thin line per run, by arithmetic. `curves[arithmetic][seed]` has a mean loss for every `every`
-    steps.
+    """Plot the losses of each run as a thin line, by arithmetic. `curves[arithmetic][seed]` has one mean loss
+    for every `every` steps.
     """
     matplotlib.rcParams["svg.hashsalt"] = "assay"
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")

@@ -34,7 +34,7 @@ class Subject:
     evaluate: Callable[[nn.Module], dict[str, float]]
     clip_norm: float | None = None
     bits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Rows that differ from the default table of contractions (see `capture`)."""
+    """Rows of the table of contractions that differ from the default table (see `capture`)."""
 
     def captured(self, seed: int, steps: int) -> CapturedStep:
         """The exact step, starting from the initial weights of `seed`."""
@@ -64,7 +64,7 @@ class Trained:
 
     @classmethod
     def of(cls, losses: list[float], held_out: dict[str, float]) -> Trained:
-        """Make a result from the losses of all steps."""
+        """The result of a run, from the losses of all its steps and its held-out figures."""
         curve = [sum(losses[k : k + EVERY]) / EVERY for k in range(0, len(losses), EVERY)]
         last = losses[-max(1, len(losses) // 10) :]
         return cls(curve, sum(last) / len(last), held_out)
@@ -85,7 +85,7 @@ def exact(subject: Subject, seed: int, steps: int) -> Trained:
 
 
 def plain(subject: Subject, seed: int, steps: int) -> Trained:
-    """Train with eager float32 torch, on the batches that the exact step draws."""
+    """Train with eager float32 torch, on the same batches as the exact step."""
     model = subject.make_model(seed).train()
     optimizer = subject.make_optimizer(model)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: subject.factor(step, steps))

@@ -2,7 +2,7 @@
 files, threads, disk and requests to the chain. Exits with 1 if a criterion fails.
 
 This takes about two hours on two cores. After Ctrl-C, the next call resumes with the same chain, home folders
-and samples. The processes are new, so their memory is judged separately. A soak that was killed starts over.
+and samples. Its processes are new, so their memory is judged separately. A soak that was killed starts over.
 """
 
 from __future__ import annotations

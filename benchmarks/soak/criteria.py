@@ -11,7 +11,7 @@ from benchmarks.soak.samples import Party, Sample, Samples
 
 MIB: Final = 1 << 20
 PER: Final = 10
-"""Number of tasks per which growth is given."""
+"""Number of tasks over which growth is given."""
 GROWTH: Final = 1.0
 """Limit on the growth of resident memory per `PER` tasks, in MiB."""
 ROOM: Final = 0.5
@@ -19,14 +19,14 @@ ROOM: Final = 0.5
 of open sockets fluctuates.
 """
 CALLS: Final = 2.0
-"""Limit on the requests to the chain per block by an idle process."""
+"""Limit on the number of requests to the chain that an idle process makes per block."""
 LEAST: Final = 12
 """Number of samples after a session's first third that are needed to evaluate the session's slopes."""
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """A bound, and the process with the largest value."""
+    """A bound, and the process with the largest value of the bounded quantity."""
 
     what: str
     party: str

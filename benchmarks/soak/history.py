@@ -26,7 +26,7 @@ from protocol.tasks.task import Terms
 GAS: Final = 1_000_000
 """The gas limit: enough for `post`, the most expensive of the calls, with a margin."""
 TOGETHER: Final = 25
-"""Transactions per block. The block's gas limit is 30,000,000."""
+"""Transactions per block. The block's gas limit of 30,000,000 is enough for them."""
 ROOTS: Final = [sha256(b"state %d" % number).digest() for number in range(2)]
 TREE: Final = segment_tree(ROOTS)
 TAKES_NOTHING: Final = Offer(speed=1, state_bytes=1, lock=1, fee=2**112 - 1, seat_fee=2**112 - 1, period=1)
@@ -71,8 +71,8 @@ TERMS: Final = Terms(
 
 
 class History:
-    """Makes tasks of one submitter and one solver. Both are development accounts that nobody else may use
-    meanwhile.
+    """Makes past tasks of one submitter and one solver. Both are development accounts, which nobody else may
+    use in the meantime.
 
     `signature_of` gives the signatures of the beacon's rounds.
     """

@@ -36,12 +36,15 @@ TERMS: Final[dict[str, Any]] = {
     "seat_lock": 15 * TOKEN,
     "bond": 20 * TOKEN,
 }
-"""Terms with three seats, and a look chance of one half. The periods cost no waiting, because the clock is moved."""
+"""Terms with three seats, and a look chance of one half. Their periods need no waiting, because the clock is
+moved.
+"""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`tasks` tasks, at most `window` at a time, trained by one honest solver.
+    """A plan of `tasks` tasks, at most `window` at a time. One honest solver trains every task that no cheat
+    trains.
 
     A cheat trains one task in `cheat_every`, and is caught in a game. Each of the `processes` verifier
     processes has `accounts` accounts. Before the first task and after the last one, the parties are idle for

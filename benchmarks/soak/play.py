@@ -1,5 +1,5 @@
-"""Plays several tasks at a time, each from its post to the release of its last seat. The clock is moved when
-all parties wait.
+"""Plays several tasks at a time, each from its post to the release of its last seat. The clock is moved
+whenever all parties are waiting.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from protocol.chain.views import NOBODY, TaskStatus, TaskView
 PATIENCE: Final = 900.0
 """Seconds within which some task must progress. The limit is long, because the machine may be busy."""
 TOGETHER: Final = 300
-"""Deadlines at most this many seconds after the next one are passed together with it. A task's periods are longer."""
+"""Deadlines at most this many seconds after the next one are passed at once with it. A task's periods are longer."""
 LOOK: Final = 0.3
 WORK: Final[int | None] = None
 """Marks a task in which some party has work to do before the next deadline."""
@@ -100,7 +100,7 @@ class Play:
 
 
 def waits_until(client: Client, view: TaskView, false: bool) -> int | None:
-    """The deadline until which nothing happens to a task, or WORK if some party has work to do."""
+    """The deadline before which nothing happens to a task, or WORK if some party has work to do."""
     if view.status is TaskStatus.BIDDING:
         return WORK if view.bidder == NOBODY else view.bids_until
     if view.status is not TaskStatus.SUBMITTED or false:

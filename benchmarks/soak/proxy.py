@@ -38,7 +38,7 @@ class Proxies:
         )
 
     def counts(self) -> dict[str, Counter[str]]:
-        """Requests so far, by party and method."""
+        """Requests that each party has made so far, by method."""
         return {name: Counter(counted) for name, counted in self._counts.items()}
 
     def __enter__(self) -> Self:

@@ -40,15 +40,15 @@ from sim.replay.training import HALF, Training
 
 ROOT: Final = Path(__file__).parents[2]
 CHAIN: Final = "chain.json"
-"""The file that has the chain's state after its node has ended."""
+"""The file that holds the chain's state after the chain's node has ended."""
 STATES: Final = 64
 """Number of newest blocks whose states the chain's node keeps. Nothing requests older states, and each state
 is as large as all contracts together.
 """
 PATIENCE: Final = 600.0
-"""Limit in seconds on each wait while the processes start, which they do concurrently."""
+"""Limit in seconds on each wait while the processes start. All processes start at the same time."""
 RECENT: Final = 16
-"""Number of newest blocks that is certain to include the last block before a restart."""
+"""Number of newest blocks that is certain to include the last block before a restart of the chain."""
 PURSE: Final = 5_000 * TOKEN
 SENDING: Final = Sending(timeout=120.0, poll=0.05)
 
@@ -82,7 +82,7 @@ class Stage:
         self._stack.close()
 
     def home(self, name: str) -> Path:
-        """The home folder of a party."""
+        """The home folder of the party `name`."""
         return self.folder / "home" / name
 
     def post(self) -> int:

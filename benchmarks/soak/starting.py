@@ -1,9 +1,9 @@
-"""Start times on a chain with many past tasks: the time until a node logs that it follows the chain, or until
+"""Start times on a chain with many past tasks: how long until a node logs that it follows the chain, or until
 a command ends.
 
 In the first start with a home folder, all past tasks are new; in the second, they are recorded. For
-comparison, the same starts are timed on an empty chain. The time that a start takes there is for imports, the
-check of the machine's arithmetic, and the registration.
+comparison, the same starts are timed on an empty chain, where they take only the time for imports, the check
+of the machine's arithmetic, and the registration.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Ground:
         self.history = History(devnet, self._submitter, solver, relays.signature)
 
     def starts(self, command: Sequence[str], runs: int) -> list[tuple[Start, Start]]:
-        """Time the first and the second start of `runs` new nodes. Each node has its own home folder and account."""
+        """Time the first and the second start of `runs` new nodes, each with a new home folder and account."""
         found = []
         for _ in range(runs):
             with self._newcomer() as (account, home):
@@ -157,7 +157,7 @@ class Ground:
 
 @contextmanager
 def ground() -> Iterator[Ground]:
-    """A ground on a new chain that has nothing but its contracts."""
+    """Yield a chain with nothing on it except its contracts."""
     with ExitStack() as stack:
         stack.enter_context(own_home())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="assay-starts-")))
@@ -167,7 +167,7 @@ def ground() -> Iterator[Ground]:
 
 
 def rows(past: int = PAST, runs: int = RUNS) -> list[Row]:
-    """Rows with the median seconds of each start."""
+    """Rows with the median seconds of each kind of start."""
     with ground() as stage:
         alone = {name: stage.starts(command, runs) for name, command in NODES.items()}
         stage.history.make(past)
@@ -183,7 +183,7 @@ def rows(past: int = PAST, runs: int = RUNS) -> list[Row]:
 
 
 def status_rows(past: int = PAST, runs: int = 2 * RUNS) -> list[Row]:
-    """Rows with the median seconds of `assay status`, from the process's start to its end."""
+    """Rows with the median seconds that `assay status` takes, from the process's start to its end."""
     with ground() as stage:
         without = {command: stage.ends(command, runs) for command in STATUS}
         stage.history.make(past)

@@ -30,7 +30,7 @@ _SPARE: Final = 600
 
 @dataclass(frozen=True)
 class Lived:
-    """A settled task: its number, its number of looks, and its first and last block, both included."""
+    """A settled task: its number, its number of looks, and the first and the last of its blocks."""
 
     number: int
     looks: int
@@ -54,7 +54,7 @@ class Life:
 
     def play(self, look_chance: int | None = None) -> Lived:
         """Play one task until it is settled, all its seats are released and the solver is paid.
-        `look_chance` overrides the terms. Raises TimeoutError.
+        `look_chance`, if given, replaces the chance in the terms. Raises TimeoutError.
         """
         market = self._market
         first = market.devnet.connection.block().number + 1
@@ -75,8 +75,8 @@ class Life:
         return Lived(task, len(self._audit.looks(task)), first, last)
 
     def _train(self, task: int) -> None:
-        """Play the bidding, then the training over its whole period: in each quarter of the time, a quarter
-        of the steps.
+        """Play the bidding, then the training over its whole period: a quarter of the steps in each quarter
+        of the time.
         """
         market = self._market
 
@@ -95,11 +95,11 @@ class Life:
         until(lambda: view().status is TaskStatus.SUBMITTED, "the submission")
 
     def _has(self, task: int, segments: int) -> bool:
-        """Whether this many segments are committed."""
+        """Whether `segments` segments or more are committed."""
         return self._tasks.task(task).size > segments
 
     def _seats(self, task: int) -> None:
-        """Play the first draw and the seats' replays, which end half a day after the draw."""
+        """Play the first draw, and the replays of the seats, which end half a day after that draw."""
         self._draw(task)
         until(lambda: self._audit.audit(task).drawn_at > 0, "the draw of the seats")
         self._attest(self._audit.audit(task).drawn_at)
@@ -124,7 +124,7 @@ class Life:
         self._market.skip_to(self._market.deployment.beacon.time_of(self._audit.audit(task).round))
 
     def _attest(self, since: int) -> None:
-        """Let all replays finish half a day after `since`."""
+        """Move the clock to half a day after `since`, and then let all replays finish."""
         self._market.skip_to(since + DAY // 2)
         self._market.replaying.let(None)
 

@@ -42,9 +42,9 @@ SUBMITTER: Final = "dev:0"
 SOLVER: Final = "dev:1"
 VERIFIERS: Final = tuple(f"dev:{index}" for index in range(10, 20))
 IDLE: Final = tuple(f"dev:{index}" for index in range(20, 45))
-"""Accounts registered with one unit, too little for a seat of these tasks. They are needed because the market
-requires registrations for all seats and jurors of a task. They could also be drawn into a jury, but no jury
-is called.
+"""Accounts registered with one unit, too little for a seat of these tasks. The market requires as many
+registrations as a task has seats and jurors, so these accounts are needed. They could also be drawn into a
+jury, but no jury is called.
 """
 PARAMETERS: Final = replace(RECOMMENDED, draw_delay=ROLLUP.draw_delay, draw_fee=ROLLUP.draw_fee)
 PATIENCE: Final = 300.0
@@ -121,7 +121,7 @@ class Market:
         return (self.submitter, self.solver, *self.verifiers)
 
     def names(self) -> dict[str, str]:
-        """Kinds of parties by address."""
+        """The kind of each party ("submitter", "solver" or "verifier"), by address."""
         kinds = ("submitter", "solver", *("verifier" for _ in self.verifiers))
         return {client.address: kind for client, kind in zip(self.clients, kinds, strict=True)}
 
@@ -162,7 +162,7 @@ def until(what: Callable[[], bool], name: str) -> None:
 
 @contextmanager
 def market() -> Iterator[Market]:
-    """A new chain with running parties. All verifiers are registered, and the solver has announced its
+    """A new chain with running parties, once all verifiers are registered and the solver has announced its
     service.
     """
     with ExitStack() as stack:

@@ -1,5 +1,5 @@
-"""The measured price of trust, divided into the same parts as the table in docs/economics.md, and compared
-with the same case in that table.
+"""The measured price of trust, in the parts of the table in docs/economics.md, compared with the same case in
+that table.
 
 The prices of gas, coin and capital, and the utilisation of verifiers' capital, are the table's. The expected
 number of looks follows from the terms. Gas, fees and lock times are measured.
@@ -26,7 +26,7 @@ from sim.trust_table import PARTS, ROLLUP
 DRAWS: Final = frozenset({"draw", "draw (refused)"})
 """Calls that the fees for draws pay for, whichever party makes the call."""
 LOOKS: Final = frozenset({"attest look", "attest look (refused)", "release look", "reveal"})
-"""Calls that a look causes, by the looker and by the seat that is looked at."""
+"""Calls that a look causes, by its looker and by the seat that it checks."""
 ONCE: Final = frozenset({"announce", "approve", "deposit", "register"})
 """Calls that a party makes only once, because its tokens stay in the vault for later tasks."""
 
@@ -84,7 +84,9 @@ def parts(records: Sequence[Record]) -> list[Part]:
 
 
 def duties(records: Sequence[Record]) -> list[Duty]:
-    """Mean gas per task, seat, look and draw. The remaining calls of verifiers count as calls of seats."""
+    """Mean gas per task, seat, look and draw. The remaining calls of verifiers count as calls of seats,
+    except those that a verifier makes only once.
+    """
 
     def per(calls: Callable[[str, str], bool], each: int) -> float:
         found = (
@@ -115,7 +117,7 @@ def duties(records: Sequence[Record]) -> list[Duty]:
 
 
 def _uncounted(records: Sequence[Record]) -> float:
-    """The gas of a task that the fees of seats and looks do not cover."""
+    """The gas of a task that the fees of its seats and looks do not cover."""
     made = amounts()
     looked = float(expected_looks(made.look_chance, made.slots))
     task, seat, look, _ = (duty.measured for duty in duties(records))
@@ -128,7 +130,9 @@ def audit_days(records: Sequence[Record]) -> float:
 
 
 def _expected(records: Sequence[Record], what: Callable[[Record], float]) -> float:
-    """The mean over tasks with and without looks, weighted by their probabilities under the terms."""
+    """The mean over tasks with looks and tasks without, weighted by the terms' probabilities of having looks
+    and having none.
+    """
     made = amounts()
     none = float((1 - Fraction(made.look_chance, RATE_OF_ALL)) ** made.slots)
     plain = mean(what(record) for record in records if not record.looks)

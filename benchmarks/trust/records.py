@@ -17,7 +17,7 @@ from protocol.chain.receipts import Event, Receipt
 from protocol.dispute.looks import is_look
 
 Gas = dict[str, dict[str, list[int]]]
-"""Gas of each transaction, by kind of party and by call. Reverted calls have a mark in their names."""
+"""Gas of each transaction, by kind of party and by call. The name of a reverted call ends in `REFUSED`."""
 REFUSED: Final = " (refused)"
 
 
@@ -46,7 +46,7 @@ class Record:
     look_fees: list[int]
     draw_fees: list[int]
     escrow: int
-    """The lock of the submitter's escrow without the budget, because the budget pays for the training."""
+    """The lock of the submitter's escrow, without the budget, which pays for the training."""
     delay_penalty: int
     stake: int
     seats: list[int]
@@ -68,13 +68,13 @@ class Chain:
         self._first = market.first_block
 
     def before(self) -> Gas:
-        """The gas of all transactions of the parties so far. Before the first task, these are the
-        transactions needed to take part.
+        """The gas of all transactions that the parties have made so far. Before the first task, these are
+        what is needed to take part.
         """
         return gas_of(list(self.calls(self._first, self._connection.block().number)))
 
     def calls(self, first: int, last: int) -> Iterator[Call]:
-        """All transactions of the parties in these blocks, in order."""
+        """All transactions of the parties in the blocks `first` to `last`, in order."""
         for number in range(first, last + 1):
             block = self._connection.request("eth_getBlockByNumber", hex(number), True)
             for sent in block["transactions"]:
@@ -137,7 +137,9 @@ def _selectors(contract: Contract) -> dict[bytes, str]:
 
 
 def _paid(calls: list[Call], function: str) -> list[int]:
-    """Payments out of locks by calls of a function, in order. A settlement pays the seats, then the solver."""
+    """Amounts paid out of locks by the calls of a function, in order. A settlement pays the seats, then the
+    solver.
+    """
     return [
         event.arguments["amount"]
         for call in calls
@@ -165,7 +167,7 @@ def _locked(calls: list[Call]) -> Counter[str]:
 
 
 def _bound(calls: list[Call]) -> dict[int, int]:
-    """Seconds from the draw of each seat or look to its release, by seat number."""
+    """Seconds between the draw of each seat or look and its release, by seat number."""
     drawn, since, until = 0, {}, {}
     for call in calls:
         seat = call.numbers[1]

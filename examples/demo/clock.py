@@ -1,8 +1,9 @@
-"""The chain's clock: one second per block. It is moved ahead when all stories only wait for deadlines.
+"""The chain's clock: one second per block. It is moved ahead whenever all stories are only waiting for
+deadlines.
 
 So the demo ends correctly on any machine: in the chain's time, no deadline passes while a party still has
-work to do before it. For example, the clock is not moved until every false result is convicted, a seat is
-informed on, and the false accuser has no move left.
+work to do before it. For example, the clock is not moved until every false result is convicted, a seat that
+has given away its salt has been informed on, and the false accuser has no move left.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from protocol.chain.views import NOBODY, AuditView, TaskStatus, TaskView
 from protocol.dispute.view import Phase
 
 NO_MOVE = "ElementAgrees"
-"""The contract's error when a correct element is to be judged, as the accuser logs it. The accuser then has
-no move left.
+"""The contract's error if somebody asks it to judge an element that is correct, as the accuser logs it. After
+this error, the accuser has no move left.
 """
 TOGETHER_SECONDS = 600
-"""Deadlines within this many seconds of the next one are passed at once, such as those of all bids. The
-deadlines of a single task are further apart.
+"""Deadlines within this many seconds of the next one are passed at once, such as the end of bidding for all
+tasks. The deadlines of a single task are further apart.
 """
 
 
@@ -50,7 +51,7 @@ class Clock:
             self._stage.chain.skip(seconds)
 
     def _waits_until(self, story: Story) -> int | None:
-        """The deadline until which nothing happens in a story, or None if a party has work to do."""
+        """The deadline before which nothing happens in a story, or None if a party has work to do."""
         task = self._stage.client.market.task(self._stage.tasks[story.letter])
         if task.status is TaskStatus.BIDDING:
             return None if task.bidder == NOBODY else task.bids_until
@@ -63,12 +64,12 @@ class Clock:
         return self._first([self._audited(story, task), self._accused(story, task)])
 
     def _is_refused(self, story: Story) -> bool:
-        """Whether the market has refused the solver's run and the solver's process has ended."""
+        """Whether the story's run has to be refused, and the solver's process has ended."""
         return story.refused and self._stage.children.exit_code(self._stage.process(story)) is not None
 
     def _audited(self, story: Story, task: TaskView) -> int | None:
-        """The next deadline of an audit: first the deadlines of seats that will not attest, then the end of
-        the challenge period.
+        """The next deadline of an audit, or None if a party has work to do. The deadlines of seats that will
+        not attest come first, then the end of the challenge period.
         """
         audit = self._stage.client.audit
         draws = audit.audit(task.task)
@@ -85,8 +86,8 @@ class Clock:
         return self._first(seat.until if seat.account in mute else None for seat in late)
 
     def _looked_at(self, task: TaskView, draws: AuditView) -> int | None:
-        """The next deadline in the rubber stamp's story: first the one for answering the accusation, then the
-        end of the challenge period.
+        """The next deadline in the rubber stamp's story, or None if a party has work to do. The deadline for
+        answering the accusation comes first, then the end of the challenge period.
         """
         if self._ledger.events("Unanswered", task=task.task):
             return task.challenge_until
@@ -95,8 +96,9 @@ class Clock:
         return None
 
     def _withheld(self, story: Story, task: TaskView) -> int | None:
-        """The next deadline in the story of withheld data: for the refused seat's claim, then for the jury's
-        votes, then for its verdict, then the end of the challenge period of the unpaid task.
+        """The next deadline in the story of withheld data, or None if a party has work to do. In order: the
+        time of the refused seat's claim, the time of the jury's votes, the time of the jury's verdict, and
+        the end of the challenge period of the unpaid task.
         """
         if task.status is TaskStatus.UNPAID:
             return task.challenge_until
@@ -118,7 +120,9 @@ class Clock:
         return jury.until if voted else jury.until - period // 4
 
     def _accused(self, story: Story, task: TaskView) -> int | None:
-        """The deadline of a game whose accuser has no move left, or the end of the challenge period."""
+        """The deadline of a game whose accuser has no move left, or else the end of the challenge period;
+        None if the accuser has work to do.
+        """
         if story.accuser is None:
             return task.challenge_until
         for event in self._ledger.events("Challenged", task=task.task):

@@ -60,7 +60,9 @@ class EventLines:
         self._words = Words(self)
 
     def lines(self, act: Act) -> Iterator[Line]:
-        """The lines of an act: one per event, except events that belong to no task or are in `UNTOLD`."""
+        """The lines of an act: one for each event, but none for an event that belongs to no task or is in
+        `UNTOLD`.
+        """
         for event in act.events:
             task = self._task(event)
             text = None if task is None or event.name in UNTOLD else self._words.line(event)
@@ -74,7 +76,7 @@ class EventLines:
         return self._who.get(address.lower(), address)
 
     def segments(self, task: int, seat: int) -> Sequence[int]:
-        """The segments of a seat or look."""
+        """The segments of the seat or look `seat` of a task."""
         return self._ledger.segments(task, seat)
 
     def segments_per_seat(self, task: int) -> int:
@@ -88,11 +90,11 @@ class EventLines:
         return self._all_names[task]
 
     def calls(self, game: int) -> tuple[int, ...]:
-        """The call instructions that a game descended into."""
+        """The call instructions through which a game descended, outermost first."""
         return self._ledger.calls(game)
 
     def is_split(self, game: int) -> bool:
-        """Whether a game descended to blocks of one sum."""
+        """Whether a game descended into the blocks of one sum."""
         return bool(self._ledger.events("Split", game=game))
 
     def _task(self, event: Event) -> int | None:

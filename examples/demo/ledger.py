@@ -48,7 +48,7 @@ class Ledger:
         self.acts: list[Act] = []
 
     def update(self) -> list[Act]:
-        """The acts since the last call, in the chain's order."""
+        """Read the acts since the last call, and return them in the chain's order."""
         events: dict[str, list[Event]] = {}
         for event in self._follower.poll().events:
             events.setdefault(event.log.transaction, []).append(event)
@@ -57,7 +57,7 @@ class Ledger:
         return found
 
     def events(self, name: str, **arguments: object) -> list[Event]:
-        """All events of a name whose arguments have these values."""
+        """All events called `name` whose arguments have the given values."""
         return [
             event
             for act in self.acts
@@ -67,7 +67,9 @@ class Ledger:
         ]
 
     def segments(self, task: int, seat: int) -> list[int]:
-        """The segments of a seat or look after its draw, in the order drawn. The contract never changes them."""
+        """The segments of a seat or look, in the order in which they were drawn. The contract never changes
+        them after the draw.
+        """
         return self._client.audit.segments(task, seat)
 
     def segments_per_seat(self, task: int) -> int:
@@ -83,7 +85,7 @@ class Ledger:
         return [act for act in self.acts if any(_belongs(e, game, claims, commitment) for e in act.events)]
 
     def calls(self, game: int) -> tuple[int, ...]:
-        """The call instructions that a game descended into."""
+        """The call instructions through which a game descended, in order."""
         return tuple(event.arguments["n"] for event in self.events("CallSelected", game=game))
 
     def _claims(self, game: int, task: int) -> set[bytes]:

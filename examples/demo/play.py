@@ -25,7 +25,8 @@ LIMIT_SECONDS = 1800.0
 POLL_SECONDS = 0.5
 WHOLE = ("opened late", "moot", "solver_false")
 """Outcomes after which a seat gets back all that it has staked. With `solver_false`, the seat's own game
-reached judgment first; the accomplice still gets the reward, because its commitment is older.
+reached judgment before the accomplice's. The accomplice still gets the reward, because its commitment is
+older.
 """
 
 Say = Callable[[str], None]
@@ -45,7 +46,7 @@ def play(folder: Path, say: Say, limit: float = LIMIT_SECONDS) -> dict[str, Any]
 
 
 def failures(report: dict[str, Any]) -> list[str]:
-    """Descriptions of all unexpected outcomes; none for a successful demo."""
+    """Descriptions of all outcomes that differ from the stories'; none if the demo succeeded."""
     wrong = []
     for story, run in zip(STORIES, report["runs"], strict=True):
         if run["verdict"] != story.verdict:
@@ -117,7 +118,9 @@ class _Play:
         self._stage.children.require_alive(self._stage.mortal, {OUTSOURCER_NAME, STAMP_NAME})
 
     def _note(self, story: Story) -> None:
-        """Start late parties, and record what is not on the chain: metrics, and why a run was refused."""
+        """Start late parties, and record what is not on the chain: the metrics of the results, and why a run
+        was refused.
+        """
         task, name = self._task(story), self._stage.process(story)
         if story.stamped or story.withheld or (story.accomplice and self._accomplice_committed(task)):
             self._stage.cast(story)
@@ -150,8 +153,8 @@ class _Play:
         return story.accuser is None or self._accusation(story) is not None
 
     def _seat(self, story: Story) -> dict[str, str] | None:
-        """In the accomplice's story: the honest seat's bond, the outcome of its challenge, and its pay; None
-        until the seat is paid.
+        """In the accomplice's story: the honest seat's bond, the outcome of its challenge, and its pay. None
+        until the seat has been paid.
         """
         return spoken_up(self._ledger, self._task(story), self._stage.address(SEAT))
 

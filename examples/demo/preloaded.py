@@ -57,7 +57,7 @@ class Forked:
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """The id of the process."""
         assert self._process.pid is not None, "it was started"
         return self._process.pid
 
@@ -95,7 +95,7 @@ def _run(
     errors: Path,
     before: Sequence[Callable[[], None]],
 ) -> None:
-    """Run the command. This is called in the new process."""
+    """Run the command in the process that was forked for it."""
     os.setsid()  # only the demo receives Ctrl-C; it then asks all to stop
     os.chdir(folder)
     os.environ.clear()

@@ -1,4 +1,4 @@
-"""The report: the outcome of each task, and the place where each game ended and its costs.
+"""The report: the outcome of each task, and for each game, where it ended and what it cost.
 
 Outcomes and costs are computed from the chain's events, receipts and call data (`ledger`); names come from
 the task's program (`names`).
@@ -58,7 +58,7 @@ def task_report(
 
 
 def compensated(ledger: Ledger, task: int) -> dict[str, str]:
-    """Costs and fees that each seat was paid from a slashed stake, in tokens, by seat number."""
+    """What each seat was paid from a slashed stake for its costs and its fee, in tokens, by seat number."""
     paid: dict[str, int] = {}
     for event in ledger.events("Compensated", task=task):
         seat = str(event.arguments["seat"])
@@ -67,8 +67,8 @@ def compensated(ledger: Ledger, task: int) -> dict[str, str]:
 
 
 def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
-    """The bond of an account whose challenge did not get the reward, the outcome of the challenge, and the
-    account's pay.
+    """The outcome for an account whose challenge did not get the reward: its bond, how the challenge ended,
+    and what the account was paid.
 
     None until the challenge is over and the account has been paid.
     """
@@ -91,8 +91,8 @@ def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
 
 
 def caught(ledger: Ledger, task: int) -> dict[str, Any]:
-    """The effect of a look on a seat: the accused step and tensor, what the looker was paid from the lock,
-    and the gas of each call. Empty until the looker is paid.
+    """What a look did to a seat: the accused step and tensor, the looker's payment from the lock, and the gas
+    of each call. Empty until the looker is paid.
     """
     found: dict[str, Any] = {}
     calls = {"Revealed": "reveal", "Accused": "accuse", "Unanswered": "take", "Unrevealed": "take"}
@@ -130,7 +130,7 @@ def withheld(ledger: Ledger, task: int) -> dict[str, Any]:
 
 
 def deciding_game(ledger: Ledger, slashed: Event) -> int:
-    """The game that slashed the stake: it ended in the same transaction."""
+    """The game that slashed the stake, which ended in the same transaction."""
     act = next(act for act in ledger.acts if act.transaction == slashed.log.transaction)
     ended = act.event("Ended")
     assert ended is not None, "a stake is slashed by the end of a game"
@@ -138,13 +138,13 @@ def deciding_game(ledger: Ledger, slashed: Event) -> int:
 
 
 def game_report(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
-    """A game's path and verdict, its number of transactions, and their gas."""
+    """A game's path and verdict, its number of transactions, and the gas of these."""
     acts = ledger.of_game(game)
     return {"game": whereabouts(ledger, names, game), "transactions": len(acts), "gas": gas(acts)}
 
 
 def whereabouts(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
-    """The path from the segment down to the number, as far as the game descended, and the verdict."""
+    """The path from the segment down to the number, as far as the game descended, and the game's verdict."""
     found: dict[str, Any] = {"id": game}
     for event in ledger.events("SegmentSelected", game=game):
         found["segment"] = event.arguments["segment"]
@@ -161,7 +161,7 @@ def whereabouts(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
 
 
 def judged(names: Names, calls: Sequence[int], event: Event, block: int | None) -> dict[str, Any]:
-    """The computed and the claimed number in a judgment. If the row was split, they are those of one block."""
+    """The computed and the claimed number in a judgment. If the row was split, both are numbers of one block."""
     n, element, claimed, computed = (event.arguments[k] for k in ("n", "element", "claimed", "computed"))
     instruction = names.instruction(calls, n)
     type_ = instruction.result if block is None else WORD
@@ -190,7 +190,9 @@ def edge_judged(names: Names, calls: Sequence[int], event: Event) -> dict[str, A
 
 
 def gas(acts: Sequence[Act]) -> dict[str, int | list[int]]:
-    """Gas by move, and the total. For moves that may repeat, the gas is a list in the order of the moves."""
+    """Gas by move, and the total. For a move that may occur several times, the gas is a list in the order of
+    the moves.
+    """
     found: dict[str, int | list[int]] = {}
     lists: Mapping[str, list[int]] = {kind: [] for kind in ("expand", "select", "demand", "reveal", "split")}
     for act in acts:

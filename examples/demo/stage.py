@@ -38,16 +38,18 @@ from protocol.node.http import free_port
 from protocol.tasks.task import Terms
 
 ROOT = Path(__file__).parents[2]
-"""The repository, which contains the adversaries."""
+"""The repository, whose folder `tests` contains the adversaries."""
 DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, ONE, OTHER, FIRST_SOLVER = (
     range(11)
 )
 FIRST_SEATED = FIRST_SOLVER + len(STORIES)
 FIRST_REFUSED = DEVELOPMENT_ACCOUNTS - 5
-"""Indices of development accounts. One process runs all accounts of SEATED, and another process runs VERIFIER."""
+"""Index of the first account of REFUSED, which are the last five development accounts. One process runs all
+accounts of SEATED; another process runs VERIFIER.
+"""
 SEATED = range(FIRST_SEATED, FIRST_REFUSED)
 REFUSED = range(FIRST_REFUSED, DEVELOPMENT_ACCOUNTS)
-"""Accounts of the two seats and three jurors in the story with withheld data."""
+"""Accounts of the two seats and of the three jurors in the story with withheld data."""
 REFUSED_LEVEL = 3
 """Level of the stakes of REFUSED: 8 units, which cover the lock of their story. Lower levels do not."""
 SILENT_LEVEL = 7
@@ -66,10 +68,10 @@ FED_NAME = "fed-seat"
 REFUSED_NAME = "refused-verifier"
 BLOCK_SECONDS = 1
 MARK = ".assay-demo"
-"""The name of the file that marks the folder of a demo. A folder with this mark may be emptied."""
+"""The name of the file that marks a folder as that of a demo. A folder with this file may be emptied."""
 PURSE = 5_000 * TOKEN
 READY_SECONDS = 600.0
-"""Limit in seconds on each wait for parties to get ready: ten times what two idle cores need."""
+"""Limit in seconds on each wait for parties to become ready: ten times what two idle cores need."""
 
 
 class Stage:
@@ -140,7 +142,7 @@ class Stage:
 
     @property
     def mortal(self) -> set[str]:
-        """Processes whose end, with any exit code, is part of their story."""
+        """Processes that may end with any exit code, because their end is part of their story."""
         return {self.process(story) for story in STORIES if story.cheat is not None}
 
     # ------------------------------------------------------------------ setting up
@@ -249,8 +251,8 @@ class Stage:
                 self._start_outsourcer(self.tasks[story.letter])
 
     def _register(self, index: int, level: int, own: Terms) -> None:
-        """Register an account that only this story can draw: other tasks are posted earlier, or the account's
-        offer excludes them.
+        """Register an account that only this story can draw, because the other tasks are posted earlier, or
+        because the account's offer excludes them.
         """
         everything, fee = 2**64 - 1, own.seat_fee * 10**9 // own.seat_operations
         offer = Offer(everything, everything, own.seat_lock, fee, own.least_fee, own.seat_period)
@@ -259,10 +261,10 @@ class Stage:
             client.audit.register(level, offer)
 
     def cast(self, story: Story) -> None:
-        """Start a story's late parties once its seats are drawn.
+        """Start a story's late parties, once its seats are drawn.
 
-        In the accomplice's story, the late party is the honest seat, which must come second. In the other
-        stories, the late parties are the drawn accounts.
+        In the accomplice's story, the late party is the honest seat, which must not challenge before the
+        accomplice. In the other stories, the late parties are the drawn accounts.
         """
         task = self.tasks[story.letter]
         name = SEAT_NAME if story.accomplice else STAMP_NAME if story.stamped else FED_NAME
@@ -288,7 +290,7 @@ class Stage:
         self._start_seated(FED_NAME, "fed-seat", fed, task)
 
     def _start_seated(self, name: str, cheat: str, account: int, task: int) -> None:
-        """Start an adversary that has been drawn into a seat of a task."""
+        """Start an adversary that holds a seat of a task."""
         command = [*_adversary(cheat), "--rpc", self.chain.url]
         command += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
         command += ["--dev-account", str(account), "--task", str(task)]

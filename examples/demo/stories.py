@@ -68,8 +68,8 @@ OUTSOURCED_TERMS = {
     "segments_per_verifier": 1,
     "seat_lock": 4 * TOKEN,
 }
-"""Terms of the outsourcing seat's story. The lock is too large for the silent verifier, and the fee is too
-low for the verifier of the accomplice's story, so neither of them takes a seat.
+"""Terms of the outsourcing seat's story. The silent verifier does not take the seat, because the lock is too
+large for it; the verifier of the accomplice's story does not, because the fee is too low.
 """
 
 STAMPED_TERMS = {
@@ -140,7 +140,7 @@ STORIES = (
 """All stories, in the order in which they are introduced."""
 
 POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkompln".index(story.letter)))
-"""All stories, in the order in which their tasks are posted; task ids count from 1. The longest games come
-first, then the stories that wait for the end of a period. Stories with their own verifiers come last, so that
-earlier draws do not include those verifiers.
+"""All stories, in the order in which their tasks are posted. The ids of the tasks count from 1. The longest
+games come first, then the stories that wait for the end of a period. Stories with verifiers of their own come
+last, so that earlier draws cannot find these verifiers.
 """

@@ -25,11 +25,13 @@ PERIODS: Mapping[str, int] = {
     "challenge_period": 8 * HOUR,
     "clock": 4 * HOUR,
 }
-"""Periods in seconds, long enough for any machine. They cause no waiting, because `clock` moves the chain's
-clock. The periods in the files are meant for one task at a time on an idle machine.
+"""Periods in seconds, long enough for any machine. They cost no waiting, because `clock` moves the chain's
+clock. The periods in the files of examples/ are meant for one task at a time on an idle machine.
 """
 THINNING = 4
-"""A seat's digest covers a quarter of the chunks: each chunk is hashed in one of every four states."""
+"""The thinning of digests: each chunk is hashed in one of every four states, so a seat's digest covers a
+quarter of the chunks.
+"""
 
 
 def terms(prepared: Prepared, base: str, own: Mapping[str, int]) -> Terms:

@@ -23,10 +23,10 @@ class Passing(NamedTuple):
     """Whether the solver gives out its checkpoints."""
     hit: Flags
     """Whether a replay of the one segment that the bystander has drawn for itself would differ from the
-    result. Only agents that replay may use it.
+    result. Only agents that replay may use this value.
     """
     wrong: Flags
-    """Whether a replay of all segments would differ. Only agents that replay may use it."""
+    """Whether a replay of all segments would differ from the result. Only agents that replay may use this value."""
     uniform: Floats
     """A uniform random number from 0 to 1."""
 
@@ -37,16 +37,16 @@ class Look(NamedTuple):
     replays: Indices
     """Number of segments replayed."""
     games: Indices
-    """Number of challenges. A challenge is won if a replay differed, nothing is served or the solver is
-    silent.
+    """Number of challenges. A challenge wins if the bystander's replay differs, if nothing is served, or if
+    the solver is silent.
     """
     unopened: Indices | None = None
-    """Number of commitments that are never opened; None if nobody makes any."""
+    """Number of commitments that are never opened; None if no member makes such commitments."""
 
 
 @dataclass(frozen=True)
 class Bystander:
-    """A whistleblower, and the base of all others: with chance `chance`, replays one random segment."""
+    """A whistleblower, and the base class of all bystanders. With chance `chance`, it replays one random segment."""
 
     name: ClassVar[str] = "whistleblower"
     late: ClassVar[bool] = False
@@ -54,7 +54,9 @@ class Bystander:
     chance: float = 0.1
 
     def look(self, view: Passing) -> Look:
-        """With chance `chance`, challenge if the replay differs or the solver serves nothing."""
+        """With chance `chance`, replay what is served, and challenge if the replay differs or the solver
+        serves nothing.
+        """
         looks = view.uniform < self.chance
         return Look(
             (looks & view.served).astype(np.int64), (looks & (view.hit | ~view.served)).astype(np.int64)
@@ -112,7 +114,9 @@ class Retrainer(Bystander):
     chance: float = 1.0
 
     def look(self, view: Passing) -> Look:
-        """Challenge if the replay differs or the solver serves nothing."""
+        """With chance `chance`, replay what is served, and challenge if the replay differs or the solver
+        serves nothing.
+        """
         looks = view.uniform < self.chance
         replays = np.where(looks & view.served, view.parameters.segments, 0)
         return Look(replays, (looks & (view.wrong | ~view.served)).astype(np.int64))

@@ -19,8 +19,8 @@ from sim.parameters import MarketParameters
 
 
 class Bidding(NamedTuple):
-    """What bidders see: the parameters; each bidder's cost of honest training, (members, rows); and the share
-    of the markup drawn for each bidder, from 0 to 2 with mean 1.
+    """What bidders see: the parameters; each bidder's cost of honest training, (members, rows); and each
+    bidder's random share of the markup, from 0 to 2 with mean 1.
     """
 
     parameters: MarketParameters
@@ -63,7 +63,7 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True)
 class Solver:
-    """An honest solver, and the base of all others."""
+    """An honest solver, and the base class of all solvers."""
 
     name: ClassVar[str] = "honest"
 
@@ -103,7 +103,7 @@ class Solver:
 
 @dataclass(frozen=True)
 class Lazy(Solver):
-    """Invents the share `share` of all segments and saves their cost."""
+    """Invents the share `share` of all segments and saves the cost of training them."""
 
     name: ClassVar[str] = "lazy"
     share: float = 0.1
@@ -113,7 +113,7 @@ class Lazy(Solver):
         return min(parameters.segments, max(1, round(self.share * parameters.segments)))
 
     def expected_effort(self, parameters: MarketParameters) -> float:
-        """The share of the segments that are trained."""
+        """The share of the segments that the solver trains."""
         return 1 - self.false(parameters) / parameters.segments
 
     def work(self, view: Won) -> Work:
@@ -141,7 +141,7 @@ class Withholder(Solver):
     name: ClassVar[str] = "withholder"
 
     def expected_effort(self, parameters: MarketParameters) -> float:
-        """Random roots cost nothing."""
+        """0, because the solver's random roots cost nothing."""
         del parameters
         return 0.0
 
@@ -158,8 +158,8 @@ class Crashing(Solver):
     rate: float = 0.1
 
     def work(self, view: Won) -> Work:
-        """Honest work, or a missed deadline. A missed deadline also costs the full training: the device was
-        occupied.
+        """Honest work, or a missed deadline. A missed deadline costs the full training too, because the
+        device was occupied.
         """
         return self._work(view, 0, submits=view.uniform >= self.rate)
 
@@ -184,12 +184,12 @@ class Late(Solver):
     rate: float = 1.0
 
     def bid(self, view: Bidding) -> Floats:
-        """Bid 0 with chance `rate`, otherwise do not bid. The random number is the drawn share of the markup,
-        from 0 to 2.
+        """Bid 0 with chance `rate`; otherwise do not bid. The random number is each bidder's share of the
+        markup, from 0 to 2.
         """
         bids: Floats = np.where(view.uniform < 2 * self.rate, 0.0, np.inf)
         return bids
 
     def work(self, view: Won) -> Work:
-        """No work is done."""
+        """Do no work and submit nothing."""
         return self._work(view, 0, effort=0.0, submits=False)

@@ -32,11 +32,13 @@ class Actions(NamedTuple):
 
 @dataclass(frozen=True)
 class Submitter:
-    """An honest submitter, and the base of all others."""
+    """An honest submitter, and the base class of all submitters."""
 
     name: ClassVar[str] = "honest"
     preempts: ClassVar[bool] = False
-    """Whether the submitter challenges just before a challenger that would win, and takes the challenger's reward."""
+    """Whether the submitter forestalls every challenger that would win: it challenges just before that
+    challenger, and takes its reward.
+    """
 
     def act(self, view: Posting) -> Actions:
         """Do nothing besides paying."""
@@ -68,7 +70,7 @@ class Shill(Submitter):
     high: float = 0.9
 
     def act(self, view: Posting) -> Actions:
-        """Bid an amount drawn uniformly between the two shares."""
+        """Bid a random amount, uniform between the two shares of the budget."""
         return self._actions(
             view, asks=(self.low + (self.high - self.low) * view.uniform) * view.parameters.budget
         )
@@ -76,7 +78,9 @@ class Shill(Submitter):
 
 @dataclass(frozen=True)
 class Vanishing(Submitter):
-    """Takes its bundle down at the rate `rate` after bidding has closed: solvers pay for the delay."""
+    """Takes its bundle down at the rate `rate` after bidding has closed. The deadline then passes, and the
+    solver pays the penalty.
+    """
 
     name: ClassVar[str] = "vanishing"
     rate: float = 0.1
@@ -88,7 +92,7 @@ class Vanishing(Submitter):
 
 @dataclass(frozen=True)
 class Challenging(Submitter):
-    """Challenges the results of its own tasks, `games` times each, hoping that the solver is silent."""
+    """Makes `games` challenges against each result of its tasks, hoping that the solver is silent."""
 
     name: ClassVar[str] = "challenging"
     games: int = 1
@@ -105,8 +109,8 @@ class Challenging(Submitter):
 
 @dataclass(frozen=True)
 class Insider(Submitter):
-    """Colludes with its solver: it gets in ahead of a challenge that would convict the solver, and so
-    collects the reward and the restitution.
+    """Colludes with its solver. It forestalls every challenge that would convict the solver, and so collects
+    the reward and the restitution.
     """
 
     name: ClassVar[str] = "insider"

@@ -1,4 +1,4 @@
-"""Strategies of verifiers in a seat: replay or not, attest or not, challenge or not.
+"""Strategies of verifiers in a seat. A strategy decides whether to replay, to attest and to challenge.
 
 A strategy is a frozen dataclass with one method over arrays, `check`, which acts for all seats at once. The
 engine uses the answers only for the seats that the strategy's members were drawn for. To add a strategy,
@@ -23,10 +23,12 @@ class Seats(NamedTuple):
     served: Flags
     """Whether the solver gives out its checkpoints."""
     hit: Flags
-    """Whether a replay of the seat's segments would differ. Only agents that replay may use it."""
+    """Whether a replay of the seat's segments would differ from the result. Only agents that replay may use
+    this value.
+    """
     others: Flags
-    """Whether somebody has already attested this task (attestations are visible). Only agents that watch
-    may use it.
+    """Whether somebody has already attested this task (attestations are visible). Only agents that watch may
+    use this value.
     """
     uniform: Floats
     """A uniform random number from 0 to 1."""
@@ -53,13 +55,15 @@ class Check(NamedTuple):
         return Check(*(done & seats for done in self))
 
     def __or__(self, other: Check) -> Check:
-        """Combine the actions of both."""
+        """Combine two sets of actions: each seat takes the actions of both."""
         return Check(*(mine | done for mine, done in zip(self, other)))
 
 
 @dataclass(frozen=True)
 class Verifier:
-    """An honest verifier, and the base of all others: replays, attests right results, challenges wrong ones."""
+    """An honest verifier, and the base class of all verifiers. It replays, attests right results and
+    challenges wrong ones.
+    """
 
     name: ClassVar[str] = "honest"
     honest: ClassVar[bool] = True
@@ -72,11 +76,13 @@ class Verifier:
     """Whether the verifier, as a looker, also accuses accounts that have replayed and can answer."""
 
     def check(self, seats: Seats) -> Check:
-        """Replay whatever is served; challenge blindly if nothing is served."""
+        """Replay whatever is served, then attest or challenge; challenge without a replay if nothing is served."""
         return Check(seats.served, seats.served & ~seats.hit, seats.hit | ~seats.served)
 
     def look(self, looks: Seats) -> Check:
-        """Act as a looker at one segment of a seat. Unless overridden, a looker acts as in a seat of one segment."""
+        """Act as a looker at one segment of a seat. Unless this method is overridden, a looker acts as in a
+        seat of one segment.
+        """
         return self.check(looks)
 
 
@@ -88,7 +94,7 @@ class Trusting(Verifier):
     honest: ClassVar[bool] = False
 
     def check(self, seats: Seats) -> Check:
-        """Attest what is served, without a replay or a challenge."""
+        """Attest whatever is served, without a replay; never challenge."""
         nothing = np.zeros_like(seats.served)
         return Check(nothing, seats.served, nothing)
 
@@ -128,7 +134,7 @@ class SilentLooker(Verifier):
 
 @dataclass(frozen=True)
 class Slandering(Verifier):
-    """Honest in a seat; as a looker, accuses every target, even those that it has found right."""
+    """Honest in a seat. As a looker, accuses every target, even a target whose segment it has found right."""
 
     name: ClassVar[str] = "slandering"
     honest: ClassVar[bool] = False
@@ -151,7 +157,7 @@ class Copying(Verifier):
 
 @dataclass(frozen=True)
 class Colluding(Verifier):
-    """Attests every result, true or false, served or not: the cheater's accomplice."""
+    """The cheater's accomplice: attests every result, whether true or false, served or not."""
 
     name: ClassVar[str] = "colluding"
     honest: ClassVar[bool] = False
@@ -177,8 +183,8 @@ class Absent(Verifier):
 
 @dataclass(frozen=True)
 class Mixing(Verifier):
-    """Replays with chance `diligence`, otherwise rubber-stamps: the mixed strategy of the verifier's
-    dilemma.
+    """Replays with chance `diligence` and otherwise rubber-stamps, which is the mixed strategy of the
+    verifier's dilemma.
     """
 
     name: ClassVar[str] = "mixing"
@@ -197,7 +203,7 @@ class Mixing(Verifier):
 
 @dataclass(frozen=True)
 class Accusing(Verifier):
-    """Challenges at the given rate without a replay, and otherwise rubber-stamps: a griefer with seats."""
+    """A griefer with seats: challenges at the given rate without a replay, and otherwise rubber-stamps."""
 
     name: ClassVar[str] = "accusing"
     honest: ClassVar[bool] = False

@@ -39,7 +39,7 @@ class Bonds:
 
 
 class Books:
-    """All accounts of the block, in this order: submitter, drawer, solvers, verifiers, bystanders."""
+    """All accounts of the block, in the order submitter, drawer, solvers, verifiers, bystanders."""
 
     def __init__(self, parameters: MarketParameters, people: Population, rows: int, rounds: int) -> None:
         """Make deposits that last `rounds` rounds. Raises ParameterError if sums of amounts may need more
@@ -57,7 +57,7 @@ class Books:
         self.ledger = Ledger(np.broadcast_to(needed[:, None], (len(needed), rows)))
         self.ledger.lock(self.verifiers, parameters.stake_unit * people.slots[:, None])
         self.stakes = Stakes(parameters.overlap, parameters.stake, self.solvers, rows)
-        """Stakes of tasks in flight; they are not taken out of the ledger's free tokens."""
+        """Stakes of tasks in flight. The ledger still counts these tokens as free."""
         self.outside = np.zeros((len(needed), rows), dtype=np.int64)
         """Costs and gains outside the vault, (accounts, rows) token units."""
         self.tally = Tally.empty(rows)

@@ -1,5 +1,5 @@
-"""The parties that check a submitted task: the accounts drawn for its seats, the replacements of those that
-are silent, lookers, and bystanders.
+"""The parties that check a submitted task: the accounts drawn for its seats, the accounts that replace silent
+ones, lookers, and bystanders.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class Checker:
         return check
 
     def picks(self, candidates: Flags, left: Indices, luck: Stream) -> Flags:
-        """The slots picked in each row for a level of looks, (V q, rows): each candidate with the terms'
-        chance, but at most `left`, (rows,).
+        """The slots picked in each row for a level of looks, (V q, rows). Each candidate is picked with the
+        terms' chance, but no more than `left`, (rows,), are picked in a row.
         """
         picked: Flags = candidates & (luck.uniform(len(candidates)) < self.parameters.look_chance)
         picked &= picked.cumsum(axis=0) <= left
@@ -118,8 +118,8 @@ class Checker:
         return self.again(np.arange(asked.shape[1]), asked, bound, luck)
 
     def looks(self, seats: Seats, accounts: Indices, there: Flags) -> Check:
-        """The actions of lookers, (V q, rows), as `act` gives those of seats. Lookers that watch have seen
-        the seats' attestations.
+        """The actions of lookers, (V q, rows), computed as `act` computes those of seats. Lookers that watch
+        have seen the seats' attestations.
         """
         check = Check.nothing(accounts.shape)
         kinds = self._kinds.take(accounts, mode="wrap")
@@ -181,8 +181,8 @@ class _Checking:
             self._games.append(Games.of(np.full_like(own, SUBMITTER), own, nothing, self._any(own.shape)))
 
     def due(self) -> Indices:
-        """Rows to redraw: some seat is not attested, nobody has won a game, and a silent account or the
-        escrow can pay.
+        """Rows whose seats are redrawn: some seat is not attested, nobody has won a game, and either a silent
+        account or the escrow can pay for the draw.
         """
         waiting = self._waiting()
         silent = ((self._accounts != NOBODY) & ~self._attested).any(axis=0)
@@ -208,7 +208,7 @@ class _Checking:
         self._seen = np.concatenate([self._seen, seen])
 
     def look(self) -> None:
-        """Play second looks where all seats are attested. Lookers' games come after all other games."""
+        """Play second looks at tasks of which all seats are attested. Lookers' games come after all other games."""
         checker, task = self._checker, self._task
         full: Flags = np.logical_and.reduce(self._attested, axis=0)
         replayed = np.zeros_like(self._attested)
@@ -224,7 +224,7 @@ class _Checking:
                 self._games.append(Games.of(accounts, opened, level.right, level.segments))
 
     def ended(self) -> Checks:
-        """How the tasks were checked; to be called after the last draw."""
+        """How the tasks were checked. Call this only after the last draw."""
         task, waiting = self._task, self._waiting()
         undrawable = (self._escrow_draws >= ESCROW_DRAWS) & (self._accounts == NOBODY).any(axis=0)
         stalled = waiting & ~undrawable
@@ -262,10 +262,11 @@ class _Checking:
         return convicted
 
     def _won(self, games: Games) -> Flags:
-        """Games that the challenger wins: it has found a false segment, or the solver serves nothing or is
-        silent.
+        """Games that the challenger wins, because it has found a false segment, or because the solver serves
+        nothing or is silent.
 
-        The more games a row has, the likelier the solver is silent; it then loses all of them.
+        The more games a row has, the likelier the solver is silent. A silent solver loses all games of the
+        row.
         """
         lost: Flags = ~self._task.work.serves | self._silent(games)
         won: Flags = (games.opened > 0) & (games.right | lost)
@@ -281,24 +282,24 @@ class _Checking:
         return np.asarray(self._silence < 1 - (1 - self._checker.parameters.silence_rate) ** opened)
 
     def _named(self, games: Games) -> Segments:
-        """The segment that each game names, (n, rows), or NO_SEGMENT.
+        """The segment that each game names, (n, rows), or NO_SEGMENT if it names none.
 
-        A game names none if nothing is served. It also names none if the result is false and the challenger
-        has not found a false segment, because an arbitrary segment could be false by luck. If the solver is
-        silent, the segment is kept, because the challenger wins in any case.
+        A game names none if nothing is served, or if the result is false and the challenger has not found a
+        false segment, because an arbitrary segment could be false by luck. If a solver that serves its data
+        is silent, the segment is kept, because the challenger wins in any case.
         """
         work = self._task.work
         names = work.serves & (games.right | (work.false == 0) | self._silent(games))
         return np.where(names, games.segments, NO_SEGMENT)
 
     def _any(self, shape: tuple[int, ...]) -> Segments:
-        """The segment named by challengers that have not replayed: the last one."""
+        """The last segment, which is the one that challengers without a replay name."""
         return np.full(shape, self._checker.parameters.segments, dtype=np.int32)
 
     # ------------------------------------------------------------------ actions
 
     def _sit(self, rows: Indices, accounts: Indices, coins: Floats, outages: Floats) -> None:
-        """Have the drawn accounts act."""
+        """Let the drawn accounts act in their seats, and record their attestations and challenges."""
         checker, task = self._checker, self._task
         there = (accounts != NOBODY) & checker.online(outages)
         hit = self._hit[:, rows]
@@ -346,7 +347,7 @@ class _Checking:
         return looks
 
     def _retrain(self, stalled: Flags) -> None:
-        """Let the bystanders that wait for stalled tasks act on the stalled ones."""
+        """Let the bystanders that act only on stalled tasks act on the tasks in `stalled`."""
         if self._looks is not None and stalled.any():
             self._look(self._looks, stalled, late=True)
 

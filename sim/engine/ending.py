@@ -128,7 +128,9 @@ class Closer:
         booking.burn_rest(ledger, rows, solvers, rest)
 
     def _dismiss(self, task: Task, checks: Checks) -> None:
-        """Book lost games and their bonds, including games lost before a stall that ended in a conviction."""
+        """Book lost games and their bonds. Games that were lost before a stall count too, even if the solver
+        is convicted after it.
+        """
         games = checks.games
         opened = games.opened * (checks.lost & task.live)
         for number in range(int(opened.max(initial=0))):
@@ -154,7 +156,7 @@ class Closer:
                 booking.forfeit(self.books.ledger, rows, challengers[rows], bonds)
 
     def _bonds(self, checks: Checks, line: int, number: int, first: Amounts | int = 0) -> Amounts:
-        """Bond of a party's commitment `number`, (rows,). Numbers count from 0, after the party's `first`
+        """Bond of a party's commitment `number`, (rows,). The count starts at 0 after the party's `first`
         earlier commitments.
         """
         games, bond = checks.games, self.parameters.bond
@@ -179,7 +181,7 @@ class Closer:
     # ------------------------------------------------------------------ payments
 
     def _pay_seats(self, checks: Checks, left: Flags) -> None:
-        """Pay the fee of attested seats, unless the solver is convicted or the seat has lost its lock."""
+        """Pay attested seats their fee. A seat gets none if the solver is convicted or the seat has lost its lock."""
         rows, fee = left.nonzero()[0], self.parameters.seat_fee
         attested = checks.paid.take(rows, axis=1)
         seats = self._seats(checks.accounts.take(rows, axis=1))

@@ -1,8 +1,8 @@
 """Locks of the tasks in flight while the next task is played: drawn accounts, and solvers' stakes.
 
-A task's locks last until `overlap` - 1 more tasks are over, however the task ends; only a stake that a
-conviction takes is lost at once. Tasks in flight at the same time never draw the same account, as in
-contracts/src/AuditBoard.sol, and never share a stake.
+A task's locks last until `overlap` - 1 more tasks are over, however the task ends. The only exception is a
+stake that a conviction takes, which is lost at once. Tasks in flight at the same time never draw the same
+account, as in contracts/src/AuditBoard.sol, and never share a stake.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sim.mechanism.draw import NOBODY
 
 
 class Seated:
-    """Accounts that tasks in flight have drawn: they have a seat or look, or were silent in one and are suspended."""
+    """Accounts that tasks in flight have drawn. Each has a seat or look, or was silent in one and is suspended."""
 
     def __init__(self, overlap: int) -> None:
         self._drawn: deque[Indices] = deque(maxlen=overlap - 1)

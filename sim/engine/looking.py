@@ -31,13 +31,17 @@ class Board(NamedTuple):
     """A task's state after its last attestation."""
 
     asked: Flags
-    """Every seat is attested: a draw of looks is requested, and is paid however the task ends, (rows,)."""
+    """Whether every seat is attested, (rows,). If so, a draw of looks is requested, and is paid however the
+    task ends.
+    """
     open: Flags
-    """Every seat is attested and nobody has won a game, (rows,)."""
+    """Whether every seat is attested and nobody has won a game, (rows,)."""
     holders: Indices
     """Accounts of the seats, (V, rows)."""
     replayed: Flags
-    """Holders that have replayed their segments, (V, rows). Only they can open their digests."""
+    """Whether each holder has replayed its segments, (V, rows). Only a holder that has replayed can open its
+    digest.
+    """
     segments: Segments
     """The seats' segments, (q, V, rows)."""
     bound: Indices
@@ -106,8 +110,8 @@ class SecondLooks(NamedTuple):
 
 
 def look(checker: Checker, task: Task, board: Board, luck: Stream) -> SecondLooks:
-    """Play the looks level by level, while any are picked and no looker has opened a game against the
-    solver.
+    """Play the looks level by level. This stops when none are picked, or when a looker has opened a game
+    against the solver.
     """
     each = checker.parameters.segments_per_verifier
     targets = np.repeat(board.holders, each, axis=0)
@@ -214,7 +218,9 @@ def _replayed(attempts: Sequence[Attempt], shape: tuple[int, ...]) -> Flags:
 
 
 def _once(level: Level, each: int) -> Level:
-    """Keep only each seat's first lost lock: a seat has one lock, which the first look that wins it takes."""
+    """Of each seat's lost locks, keep only the first. A seat has one lock, which the first look that wins it
+    takes.
+    """
     wanted = (level.accused | level.hidden).reshape(-1, each, level.accused.shape[1])
     first = (wanted & (wanted.cumsum(axis=1) == 1)).reshape(level.accused.shape)
     return level._replace(accused=level.accused & first, hidden=level.hidden & first)

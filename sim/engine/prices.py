@@ -33,5 +33,5 @@ class Prices:
             walk *= np.exp(spread * self._random.normal() - spread**2 / 2)
 
     def costs(self, costs: Floats) -> Floats:
-        """Costs of work at this round's prices, (n, rows)."""
+        """Costs of work at this round's prices, (n, rows). `costs` are those at initial prices."""
         return costs if self._steady else costs * self.work

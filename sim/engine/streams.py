@@ -31,7 +31,7 @@ class Stream:
         self._rows = rows
 
     def of(self, number: int) -> Stream:
-        """A stream of the same purpose for one round. How much of it is used does not affect other rounds."""
+        """A stream of the same purpose for one round. Numbers used from it do not change those of other rounds."""
         return Stream([_child(seed, number) for seed in self._seeds], self._rows)
 
     def uniform(self, *shape: int) -> Floats:

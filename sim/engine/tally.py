@@ -20,7 +20,9 @@ class Tally:
     void: Amounts
     """Tasks with a seat that could not be filled."""
     stalled: Amounts
-    """Tasks without a conviction that were never drawn, or not fully attested by the end of the stall period."""
+    """Tasks that were never drawn, or not fully attested by the end of the stall period, and that had no
+    conviction.
+    """
     settled: Amounts
     false: Amounts
     """Tasks submitted with false segments, or not served."""

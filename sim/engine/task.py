@@ -20,7 +20,9 @@ NO_SEAT: Final = -1
 
 
 class Task(NamedTuple):
-    """One round's task; fields are (rows,). Unless `live`, nothing was submitted: the rest is undefined."""
+    """One round's task; fields are (rows,). In rows that are not `live`, nothing was submitted, and the other
+    fields are undefined.
+    """
 
     live: Flags
     drawn: Flags
@@ -68,11 +70,11 @@ class Games(NamedTuple):
     right: Flags
     """Whether the challenger's replay has found a false segment."""
     segments: Segments
-    """The segment that each party names, if any: the first false one that it found, or an arbitrary one."""
+    """The segment that each party names, if any: the first false segment that it found, or an arbitrary one."""
     seats: Indices
     """Seat that each party was drawn for, (n,); NO_SEAT for parties without a seat."""
     unopened: Amounts
-    """Commitments in addition to the games, which are never opened."""
+    """Number of further commitments, which are never opened."""
 
     @classmethod
     def of(
@@ -85,14 +87,14 @@ class Games(NamedTuple):
         seated: bool = False,
         unopened: Amounts | None = None,
     ) -> Games:
-        """The challenges of some accounts, (n, rows). `seated`: they hold the seats, in this order."""
+        """The challenges of some accounts, (n, rows). If `seated`, the accounts hold the seats, in this order."""
         seats = np.arange(len(accounts)) if seated else np.full(len(accounts), NO_SEAT)
         none = np.zeros_like(opened) if unopened is None else unopened
         return cls(accounts, opened, right, segments, seats, none)
 
     @property
     def held(self) -> Amounts:
-        """Number of the task's bonds held before each party's first one, (n, rows)."""
+        """Number of the task's bonds that are held before each party makes its first commitment, (n, rows)."""
         made = self.opened + self.unopened
         return np.asarray(made.cumsum(axis=0) - made)
 
@@ -103,12 +105,14 @@ class Games(NamedTuple):
 
 
 class Looks(NamedTuple):
-    """Segments replayed and games played by bystanders; each field is (bystanders, rows). Updated in place."""
+    """Segments replayed and games played by bystanders; each field is (bystanders, rows). The arrays are
+    updated in place.
+    """
 
     replays: Indices
     games: Indices
     segment: Indices
-    """The segment that each has drawn for itself."""
+    """The segment that each bystander has drawn for itself."""
     view: Passing
     """What the bystanders see."""
 
@@ -131,7 +135,7 @@ class Checks(NamedTuple):
     won: Flags
     """Whether each game's challenger won, (n, rows)."""
     early: int
-    """Number of entries of `games` that were made before a task could stall; they come first."""
+    """Number of entries of `games` that were made before the task could stall. They come first in `games`."""
     looks: Looks | None
     """None if there are no bystanders."""
     escrow_draws: Amounts
@@ -165,7 +169,9 @@ class Checks(NamedTuple):
         return np.asarray(self.won.argmax(axis=0))
 
     def spoke(self, in_ledger: Callable[[Indices], Indices]) -> Flags:
-        """Seats whose accounts have a game that was not dismissed, (V, rows): on their own segment, or on none."""
+        """Seats whose accounts have a game that was not dismissed, (V, rows). Such a game names a segment of
+        the account's own seat, or none.
+        """
         spoke = np.zeros_like(self.attested)
         open_games = (self.games.opened > 0) & ~self.lost
         holders = in_ledger(self.accounts)
@@ -177,7 +183,7 @@ class Checks(NamedTuple):
 
     @property
     def lost(self) -> Flags:
-        """Lost games, (n, rows): early games are lost if none of them won, late ones if no game won."""
+        """Lost games, (n, rows). Early games are lost if no early game won; late games are lost if no game won."""
         late = np.arange(len(self.won)) >= self.early
         before: Flags = ~np.logical_or.reduce(self.won[: self.early], axis=0)
         flags: Flags = np.where(late[:, None], ~self.convicted, before)

@@ -19,7 +19,7 @@ NO_ASK: Final = 1 << 61
 
 
 class Assignment(NamedTuple):
-    """By row: whether the task has a winner, the winner's number, and the price."""
+    """For each row, whether the task has a winner, the winner's number, and the price."""
 
     sold: Flags
     winner: Indices
@@ -31,7 +31,7 @@ Auction = Callable[[Amounts, Amounts], Assignment]
 
 
 class Bid(NamedTuple):
-    """The number of a solver, and its price."""
+    """A solver's number, and the price that it bids."""
 
     solver: int
     price: int
@@ -66,8 +66,8 @@ def descending(asks: Amounts, budget: Amounts) -> Assignment:
 
 
 def late(asks: Amounts, budget: Amounts) -> Assignment:
-    """As `descending`, but each bid comes in the last second, and so extends the bidding and doubles the
-    minimum undercut.
+    """The assignment of `descending` if each bid comes in the last second, and so extends the bidding and
+    doubles the minimum undercut.
     """
     return _descend(asks, budget, late=True)
 
@@ -95,8 +95,9 @@ def _descend(asks: Amounts, budget: Amounts, *, late: bool) -> Assignment:
 
 @lru_cache(maxsize=64)
 def _ladder(budget: int, late: bool) -> tuple[int, Amounts]:
-    """The opening bid, and the prices of all bids from it down to 0, followed by -1, which is below all
-    asks."""
+    """The opening bid, and the prices of all bids from the opening bid down to 0. After 0 comes -1, which is
+    below all asks.
+    """
     start = opening(budget)
     return start, np.array([*ladder(start, late=late), -1])
 
@@ -146,7 +147,7 @@ def weakest(strength: Floats) -> Auction:
 
 
 def in_turn(asks: Amounts, budget: Amounts, auction: Auction) -> Assignment:
-    """Sell concurrent tasks one after another: the winner of a task cannot win a later one.
+    """Sell concurrent tasks one after another. The winner of a task cannot win a later one.
 
     Asks are (tasks, solvers, rows); budgets and all fields of the result are (tasks, rows).
     """
@@ -161,8 +162,8 @@ def in_turn(asks: Amounts, budget: Amounts, auction: Auction) -> Assignment:
 
 
 def _first(flags: Flags) -> Indices:
-    """The first index, along the first axis, at which a flag is set, for each row: faster than `argmax` on
-    this axis.
+    """For each row, the first index along the first axis at which a flag is set. This is faster than `argmax`
+    on that axis.
     """
     places = len(flags)
     kind = np.int8 if places < 128 else np.int16

@@ -29,7 +29,9 @@ def bonds_of(bond: int, held: Amounts) -> Amounts:
 
 
 def most_locked(bond: int, held: int, commitments: int) -> int:
-    """Total bonds of `commitments` commitments by one account; `held` bonds are held when it makes the first."""
+    """Total bonds of `commitments` commitments by one account. When it makes the first of them, `held` bonds
+    of the task are already held.
+    """
     last = held + commitments
     doubled = range(min(max(held, GAMES_AT_ONCE), last), min(last, GAMES_AT_ONCE + MOST_DOUBLINGS))
     most = max(0, last - max(held, GAMES_AT_ONCE + MOST_DOUBLINGS))

@@ -1,7 +1,7 @@
 """Bookings for the ends of a task, draws, silent seats, dismissed challenges, and locks taken by looks.
 
-Each function moves tokens in the affected rows, and mirrors the contract function that it names. Tokens that
-are not moved return to their owner, such as the stake of a task without a conviction, or the rest of an
+Each function moves tokens in the affected rows, and mirrors the contract function that it names. All other
+tokens return to their owner: for example, the stake of a task without a conviction, and the rest of an
 escrow. `rows` are (n,) row numbers. Accounts and amounts are (n,), or (V, n) if each seat has one.
 """
 
@@ -41,10 +41,11 @@ def silence(
     draw_fee: int,
     again: bool = True,
 ) -> None:
-    """AuditBoard.redraw: each silent account loses the seat's fee and the draw fee, which its stake covers.
+    """AuditBoard.redraw: each silent account loses the seat's fee and the draw fee. Its stake covers this
+    loss.
 
-    The first silent account pays the draw that replaces all of them, if that draw takes place (`again`); the
-    rest burns. `seats`: ledger accounts, (V, n).
+    If the draw that replaces the silent accounts takes place (`again`), the first of them pays it. The rest
+    of the loss burns. `seats`: ledger accounts, (V, n).
     """
     lost = ledger.amount(fee + draw_fee) * silent
     paid = ledger.amount(draw_fee if again else 0) * silent.any(axis=0)
@@ -73,8 +74,8 @@ def convict(
 def compensate(
     ledger: Ledger, rows: Indices, solvers: Indices, seats: Indices, spoke: Flags, *, cost: int, fee: int
 ) -> None:
-    """Commitments.compensate, openLate: pay each seat that spoke up a game's cost and the fee out of the
-    stake.
+    """Commitments.compensate, openLate: out of the stake, pay a game's cost and the fee to each seat that
+    challenged.
 
     `seats`: accounts of the ledger, (V, n).
     """
@@ -86,7 +87,9 @@ def compensate(
 def pay_fees(
     ledger: Ledger, rows: Indices, solvers: Indices, seats: Indices, owed: Flags, *, fee: int
 ) -> None:
-    """Commitments.payFee: pay each seat that is owed only the fee, out of the stake. `seats` are (V, n)."""
+    """Commitments.payFee: out of the stake, pay the fee to each seat that is owed nothing else. `seats` are
+    (V, n).
+    """
     amounts = ledger.amount(fee) * owed
     ledger.take(rows, solvers, amounts.sum(axis=0))
     ledger.give(rows, seats, amounts)

@@ -1,7 +1,8 @@
 """All accounts' tokens in the vault, for all markets at once (contracts/src/StakeVault.sol).
 
-Locks that a task opens and closes are booked net: none of them is open at the end of a round. Permanent locks
-(verifiers' registrations) are in `locked`; `sim.engine.flight` counts the stakes of tasks in flight.
+Locks that a task both opens and closes are booked net, because none of them is open at the end of a round.
+Permanent locks (verifiers' registrations) are in `locked`. `sim.engine.flight` counts the stakes of tasks in
+flight.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ class Ledger:
         self.locked[accounts] += amounts
 
     def give(self, rows: Indices, takers: Indices | int, amounts: Amounts) -> None:
-        """Add tokens taken from other accounts to the free tokens of `takers`."""
+        """Give tokens that were taken from other accounts to `takers`, as free tokens."""
         book(self.free, rows, takers, amounts)
 
     def take(self, rows: Indices, givers: Indices | int, amounts: Amounts) -> None:
-        """Take from free tokens; the caller then gives or burns the amount."""
+        """Take free tokens from `givers`. The caller then gives the amount to other accounts or burns it."""
         book(self.free, rows, givers, np.negative(amounts))
 
     def burn(self, rows: Indices, amounts: Amounts) -> None:

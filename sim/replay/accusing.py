@@ -41,7 +41,7 @@ class _Shown(NamedTuple):
 
 
 class Looked:
-    """All attested looks of a task. It makes their accusations and takes the locks."""
+    """All attested looks of a task. The object makes the lookers' accusations and takes the locks."""
 
     def __init__(self, stage: Stage, task: Submitted, looks: SecondLooks, looking: Looking) -> None:
         self._stage = stage
@@ -118,7 +118,9 @@ class Looked:
             self._caught(each, "cannot answer")
 
     def _take_unrevealed(self, hidden: list[_Shown]) -> None:
-        """Take unrevealed targets' locks. Taking one twice, or from a target that revealed, must be refused."""
+        """Take the locks of targets that did not reveal. The contracts must refuse to take a lock twice, and
+        to take one from a target that revealed.
+        """
         stage, number = self._stage, self._task.number
         if not hidden:
             return

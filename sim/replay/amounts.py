@@ -1,7 +1,8 @@
-"""A market's amounts in the chain's units of 10^-18 token, odd on purpose, so that every rounding shows.
+"""A market's amounts in the chain's units of 10^-18 token. They are odd on purpose, so that every rounding
+shows.
 
-The engine's unit is 10^-6 token. The chain's twelve extra digits are a different number for each amount,
-mostly a prime; agents never see these digits. With `exact`, the digits are zeros, so the chain's amounts are
+The engine's unit is 10^-6 token. The twelve further digits of a chain amount are different for each amount,
+and mostly a prime; agents never see them. With `exact`, these digits are zeros, so the chain's amounts are
 exactly 10^12 times the engine's.
 """
 
@@ -72,7 +73,7 @@ class Amounts:
         )
 
     def price(self, ask: int, solver: int) -> int:
-        """The bid of a solver that asks `ask` engine units. Of equal asks, the first solver's bid is the
+        """The bid of a solver that asks `ask` engine units. Of solvers with equal asks, the first bids
         lowest, unless `exact`.
         """
         return ask * SCALE + (0 if self.exact else _PRICE + 2 * solver)
@@ -96,7 +97,9 @@ class Amounts:
         return self.audit_fee * terms.segments_per_verifier
 
     def seat_lock(self, terms: MarketParameters) -> int:
-        """The lock of a seat or look: the parameters' lock, but at least the smallest that the market allows."""
+        """The lock of a seat or look: the parameters' lock, but no less than the smallest lock that the
+        market allows.
+        """
         fee, looks = self.seat_fee(terms), int(terms.look_chance > 0)
         least = least_seat_lock(fee, self.draw_fee, self.game_cost, looks)
         given = terms.seat_lock * SCALE + (0 if self.exact else _LOCK)

@@ -1,6 +1,4 @@
-"""The audit of a task: draws by the beacon, which are recomputed in Python, attestations, and redraws of
-silent seats.
-"""
+"""The audit of a task: the beacon's draws, which Python recomputes, attestations, and redraws of silent seats."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ class Auditing:
         self.attestations: dict[int, Attestation] = {}
         """Attestations by seat or look number."""
         self.owed = True
-        """Whether a draw has been requested that the escrow pays and that has not yet been executed."""
+        """Whether the escrow still owes the fee of a draw that has been requested but not yet executed."""
         self._seats = stage.scenario.parameters.verifiers
         self._segments: list[list[int]] = []
         self.accounts: list[int] = []
@@ -61,7 +59,7 @@ class Auditing:
         return Draw(np.array(accounts)[:, None], drawn)
 
     def nobody(self) -> Draw:
-        """The result of a task without a draw: all seats are empty."""
+        """The draw of a task whose draw did not take place: all seats are empty."""
         parameters = self.stage.scenario.parameters
         shape = (parameters.segments_per_verifier, self._seats, 1)
         return Draw(np.full(shape[1:], NOBODY), np.ones(shape, dtype=np.int32))
@@ -98,7 +96,9 @@ class Auditing:
         self.owed = True
 
     def redraw(self, asked: Flags) -> Indices:
-        """Redraw the seats in `asked`, (V, 1), once their time is over; return the accounts, (V, 1)."""
+        """Wait until the time of the seats in `asked`, (V, 1), is over, then redraw them. Return the new
+        account of each seat, (V, 1), or NOBODY if the seat was not redrawn or nobody was found.
+        """
         stage = self.stage
         silent = [seat for seat in range(self._seats) if asked[seat, 0] and self._accounts[seat] != NOBODY]
         stage.until(stage.referee.audit.audit(self.task).until)
@@ -113,8 +113,8 @@ class Auditing:
         return np.array(found_again)[:, None]
 
     def execute_late(self) -> None:
-        """Execute the draw of a task that has ended, once the beacon's round arrives. The accounts found get no seat
-        or look.
+        """Execute the draw of a task that has already ended, once the beacon's round arrives. The accounts
+        found get no seat or look.
         """
         before = self._places()
         self.execute()
@@ -138,10 +138,10 @@ class Auditing:
         self.stage.booked(f"task {self.task}: seats released")
 
     def _draw(self, asked: list[bool]) -> list[int]:
-        """Execute the draw. Return the account of each requested seat, computed here, and NOBODY for the
-        other seats.
+        """Execute the draw. Return, for each seat in `asked`, its account as computed here, and NOBODY for
+        the other seats.
 
-        The accounts of all seats on the chain must be the computed ones.
+        The chain's accounts of all seats must equal the computed ones.
         """
         stage = self.stage
         seed = self.execute()

@@ -53,9 +53,9 @@ class Books:
         self._terms = terms
         self._open: Counter[tuple[int, str]] = Counter()
         self._short: Counter[int] = Counter()
-        """Amounts missing from registrations, because an account was silent or lost a lock."""
+        """Amounts missing from each account's registration, because the account was silent or lost a lock."""
         self._purse: int | None = None
-        """The account whose stake pays the requested draw."""
+        """The account whose stake pays the requested draw; None if the escrow pays it."""
 
     # ------------------------------------------------------------------ locks
 
@@ -77,7 +77,7 @@ class Books:
         self._open[account, cause] -= amount
 
     def close_escrow(self, *, owed: bool = False) -> None:
-        """Empty a task's escrow, except for the fee of a draw that the escrow still owes."""
+        """Empty a task's escrow. If `owed`, keep the fee of a draw that the escrow still owes."""
         self._open[SUBMITTER, ESCROW] = self._amounts.draw_fee if owed else 0
 
     def withdraw(self, account: int, amount: int) -> None:
@@ -99,8 +99,9 @@ class Books:
         self.release(SUBMITTER, ESCROW, self._amounts.draw_fee)
 
     def asked(self, silent: Sequence[int], *, again: bool = True) -> None:
-        """Book a request for a redraw. Silent accounts lose part of their stakes; the first of them pays the
-        draw when it is executed. Without `again`, their looks are given up and no draw follows.
+        """Book a request for a redraw. Silent accounts lose part of their stakes. The first of them pays the
+        draw once it is executed. Without `again`, no draw follows, and the looks of these accounts are given
+        up.
         """
         seats = np.array([silent], dtype=np.int64).T
         fee, draw_fee = self._amounts.seat_fee(self._terms), self._amounts.draw_fee
@@ -127,7 +128,7 @@ class Books:
         self.release(SUBMITTER, ESCROW, fee)
 
     def caught(self, account: int, looker: int) -> None:
-        """Book a lock that an account loses to a looker: it did not reveal, or could not answer."""
+        """Book a lock that an account loses to a looker, because the account did not reveal or could not answer."""
         lock = self._amounts.seat_lock(self._terms)
         accounts, lost = _seat(account)
         booking.take_locks(self.ledger, ROW, accounts, _at(looker)[None], lost, lock)
@@ -140,8 +141,8 @@ class Books:
         self.release(looker, BOND, bond)
 
     def answered(self, looker: int, account: int) -> None:
-        """Pay the accusation's bond to the accused account, which has answered, or whose accusation a
-        conviction has made moot.
+        """Pay the accusation's bond to the accused account, which has answered, or against which a conviction
+        has made the accusation moot.
         """
         cost = self._amounts.game_cost
         lookers, lost = _seat(looker)

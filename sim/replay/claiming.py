@@ -13,7 +13,7 @@ from sim.replay.stage import Stage
 class Claim(NamedTuple):
     """What the engine decides that a seat is owed: a game's cost and the fee, only the fee, or nothing.
 
-    A look, which has a number like a seat, is owed a game's cost or nothing.
+    Looks have numbers like seats. A look is owed a game's cost or nothing.
     """
 
     seat: int
@@ -42,10 +42,10 @@ class Claims:
         self._stage.booked(f"task {self._task}: {self._stage.name(account)} has {paid}")
 
     def pay(self, games: Mapping[int, int]) -> None:
-        """Pay first the seats with a game in `games`, which maps seats to games, then the seats that are owed
+        """Pay the seats with a game in `games`, which maps seats to games, and then the seats that are owed
         only a fee.
 
-        The contracts must refuse all other fees.
+        The contracts must refuse a fee to all other seats.
         """
         stage, commitments = self._stage, self._stage.referee.commitments
         for seat, game in games.items():

@@ -56,7 +56,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """All balances after an event; at the end of a replay, also a summary of it."""
+    """All balances after an event. At the end of a replay, the object also summarises the replay."""
 
     scenario: str
     event: str
@@ -87,7 +87,7 @@ def compare(scenario: str, event: str, expected: Balances, chain: Balances) -> C
 
 
 def differs(comparison: Comparison) -> Disagreement:
-    """The error for a comparison with lines that differ."""
+    """Return the error for a comparison with lines that differ."""
     lines = "; ".join(map(str, comparison.differing))
     return Disagreement(
         f"engine and contracts disagree after {comparison.event} (scenario {comparison.scenario}): {lines}; "

@@ -91,7 +91,7 @@ class Target(NamedTuple):
         return segment_path(self.attestation.roots, self.attestation.result, self.position)
 
     def opening(self, trained: Trained, at: Chunk) -> Opening:
-        """Opening of one chunk in the digest of a party that has replayed, as an answer to an accusation."""
+        """Open one chunk in the digest of a party that has replayed. The opening answers an accusation."""
         data, digester = trained.tensors(self.segment, at.step), Digester(self.attestation.salt, THINNING)
         return open_chunk_of(
             digester.tensor_tree(data[at.tensor], at.step),
@@ -111,8 +111,8 @@ def place(trained: Trained, segment: int, luck: Random) -> Chunk:
 
 
 def shown(trained: Trained, segment: int, at: Chunk) -> Evidence:
-    """The chunk at `at`, opened under the solver's step tree. A replay reproduces that tree if the segment is
-    right.
+    """The chunk at `at`, opened under the solver's step tree. A replay of the segment gives the same tree if
+    the segment is right.
     """
     run = trained.checked
     data = trained.tensors(segment, at.step)[at.tensor]

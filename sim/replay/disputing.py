@@ -47,7 +47,7 @@ class _Game(NamedTuple):
 
 
 def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: Sequence[Claim]) -> bool:
-    """Play all disputes: challengers commit, then open games. If some games can win, one of them convicts the
+    """Play all disputes. Challengers commit, then open games. If some games can win, one of them convicts the
     solver, the other games become moot, and the seats' claims are paid. Otherwise all games are lost.
 
     Returns whether the solver was convicted.
@@ -88,8 +88,8 @@ def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: S
 
 
 def _commit(stage: Stage, task: Submitted, number: int, each: Challenge) -> _Made:
-    """Commit to a challenge of the segment that the engine names. If the engine's challenger found the
-    segment false, it must be false here too.
+    """Commit to a challenge of the segment that the engine names. If the challenger in the engine found that
+    segment false, the segment must be false in this run too.
     """
     if each.right:
         stage.same("a segment seen to be false", True, each.segment in task.trained.false_segments)

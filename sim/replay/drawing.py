@@ -32,7 +32,9 @@ def holders(slots: Sequence[int]) -> list[int]:
 
 
 def looked(seed: bytes, candidates: Sequence[int], chance: int, room: int) -> tuple[list[int], Iterator[int]]:
-    """The candidates' slots that the first draw of a level picks, ascending, and the rest of the stream of words."""
+    """The slots that the first draw of a level picks among the candidates, ascending, and the rest of the
+    stream of words.
+    """
     picked, stream = picks(seed, candidates, chance, room), words(seed)
     # Once there is no room left, no further number is taken.
     last = max(candidates) if len(picked) < room else max(picked, default=-1)

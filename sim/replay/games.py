@@ -90,8 +90,8 @@ class Sides(NamedTuple):
 
 
 def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | None) -> Verdict:
-    """Play a game to its end. When the side to move has no move, the referee calls the timeout. Elements that
-    the EVM judges are added to `stage.judged`.
+    """Play a game to its end. When the side to move has no move, the referee calls the timeout.
+    `stage.judged` receives the elements that the EVM judges.
 
     `record` is the solver's run, or None if the solver is silent. `own` is the challenger's run, or None if
     the challenger has not replayed.
@@ -126,8 +126,8 @@ def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | N
 
 
 def answer(stage: Stage, sides: Sides, game: int, record: Run) -> None:
-    """Have the solver move while it is its turn. No time passes, because the solver's clocks run in all open
-    games.
+    """Let the solver move while it is its turn. This takes no time on the chain, because the solver's clocks
+    run in all open games.
     """
     reader = GameReader(
         sides.challenger.game, game, stage.training.program.program, sides.challenger.deployment.block

@@ -42,7 +42,7 @@ class Careless(Trusting):
 
 @dataclass(frozen=True)
 class Drowsy(Careless):
-    """Careless, and silent in the look of slot 0 on each level."""
+    """A careless verifier that is silent as the looker of slot 0 on each level."""
 
     name = "drowsy"
 
@@ -54,12 +54,12 @@ class Drowsy(Careless):
 
 @dataclass(frozen=True)
 class Patient(Slandering):
-    """Replays its seat and attests any result; challenges or accuses only in looks."""
+    """Replays its seat, but attests any result. It challenges or accuses only in looks."""
 
     name = "patient"
 
     def check(self, seats: Seats) -> Check:
-        """Attest whatever is served."""
+        """Replay what is served, and attest it whatever the replay shows."""
         return Check(seats.served, seats.served, np.zeros_like(seats.served))
 
     def look(self, looks: Seats) -> Check:
@@ -70,7 +70,7 @@ class Patient(Slandering):
 def _looked(
     name: str, text: str, verifier: Verifier, *, solver: Solver = _HONEST_SOLVER, **more: Any
 ) -> Scenario:
-    """A scenario with identical verifiers, in which looks check every segment unless `terms` say otherwise."""
+    """A scenario with identical verifiers. Looks check every segment, unless `terms` say otherwise."""
     end = more.pop("end", "settled")
     terms = {"look_chance": 1.0, "seat_lock": 20 * TOKEN} | more.pop("terms", {})
     return story(name, text, end, solver, (verifier,) * more.pop("verifiers", _LOOKERS), terms=terms, **more)

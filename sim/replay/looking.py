@@ -1,5 +1,5 @@
-"""Second looks at an audited task: levels of looks that the beacon draws, recomputed in Python, then attested
-or given up.
+"""Second looks at an audited task. The beacon draws levels of looks, Python recomputes them, and they are
+then attested or given up.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Looking:
         self._picked = 0
         """Number of looks picked on all levels."""
         self._awaited: dict[int, int] = {}
-        """The looker, by slot, of each look that is neither attested nor given up."""
+        """The looker of each slot whose look is neither attested nor given up."""
         self._attested: list[int] = []
 
     def target(self, look: Look) -> Target:
@@ -62,7 +62,9 @@ class Looking:
         return [account - self._stage.first_verifier for account in accounts]
 
     def reveal(self, slots: Sequence[int]) -> None:
-        """Have the targets of these looks reveal. A look for which no looker was found has been given up."""
+        """Have the targets of these looks reveal. Looks without a looker are left out, because they have been
+        given up.
+        """
         for slot in [each for each in slots if each in self._awaited]:
             look = Look(self._level, slot)
             target = self.target(look)
@@ -79,7 +81,9 @@ class Looking:
         return dict(self._awaited)
 
     def attest(self, check: Check) -> None:
-        """Have the lookers that act attest, and pay them. After the last draw, give up the other looks."""
+        """Let the lookers that act attest, and pay them. If the last draw of the level has been made, give up
+        the other looks.
+        """
         acts = check.attests | check.challenges
         for slot in [each for each in self._awaited if acts[each, 0]]:
             verifier = self._awaited.pop(slot)
@@ -143,8 +147,8 @@ class Looking:
         self._auditing.accounts += taken.values()
 
     def _ask_for_more(self) -> None:
-        """Prepare the draw of the next level, if a level is left. The next call requests that draw, because
-        it leaves no look pending.
+        """Prepare the draw of the next level, unless all levels have been drawn. The next call leaves no look
+        pending, and so requests that draw.
         """
         parameters = self._stage.scenario.parameters
         left = self._picked < parameters.slots and self._level < LEVELS

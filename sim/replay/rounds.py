@@ -1,4 +1,4 @@
-"""Rounds of the development chain's beacon, which signs with a secret that everybody knows."""
+"""Signatures of rounds of the development chain's beacon. Its secret is public."""
 
 from __future__ import annotations
 

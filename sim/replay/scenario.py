@@ -18,7 +18,7 @@ from sim.units import TOKEN
 @dataclass(frozen=True)
 class Scenario:
     """One task with an intended end, or many tasks of a market. `outcomes` are the expected ends of the
-    tasks, in order; None allows any ends.
+    tasks, in order; with None, any ends will do.
     """
 
     name: str
@@ -29,12 +29,12 @@ class Scenario:
     tasks: int = 1
     seed: int = 1
     newest_first: bool = False
-    """Whether the newest of the games that can convict is played, not the oldest."""
+    """If several games can convict, whether the newest of them is played, not the oldest."""
     late: bool = False
     """Whether each bid comes in the last possible second and so extends the bidding."""
     drawn: tuple[tuple[int, ...], ...] = ()
-    """Segments that each seat must get in the first draw; the submission is timed accordingly. If empty, any
-    segments will do.
+    """Segments that each seat must get in the first draw. The submission is timed so that it gets them. If
+    this is empty, any segments will do.
     """
     picked: tuple[tuple[int, ...], ...] = ()
     """Slots that the first draw of each level of looks must pick. The attestation that requests this draw is

@@ -1,6 +1,6 @@
 """The scenarios of `sim replay`.
 
-The chain makes the draws. So a scenario with one intended end must reach it no matter which accounts are
+The chain makes the draws, so a scenario with one intended end must reach it no matter which accounts are
 drawn.
 """
 
@@ -23,13 +23,13 @@ from sim.units import TOKEN
 
 _HONEST = Verifier()
 _LOOKED: Final = 1
-"""Seed with which the bystander looks at the first of two segments."""
+"""A seed with which the bystander looks at the first of two segments."""
 _SILENT_ONCE: Final = 11
-"""Seed with which two seats of three are silent, and their replacements are online."""
+"""A seed with which two of three seats are silent, and their replacements are online."""
 _SILENT_TWICE: Final = 10
-"""Seed with which one of two seats is attested at once, and both accounts of the other seat are silent."""
+"""A seed with which one of two seats is attested at once, and two accounts in a row are silent in the other seat."""
 _ACCUSED: Final = 1
-"""Seed with which the first account of a seat challenges and the second attests."""
+"""A seed with which the first account of a seat challenges, and the second attests."""
 
 _ALL = (
     story(

@@ -29,7 +29,7 @@ from sim.replay.looking import Looking
 from sim.replay.scenario import Scenario
 
 _TASKS: Final = {"arrival_rate": 1, "solver_capital": 0, "overlap": 1, "capital_rate": 0}
-"""Required values: a replay posts each task after the end of the previous one, and capital costs nothing."""
+"""Values that a replay requires: each task is posted after the end of the previous one, and capital costs nothing."""
 _ENDS: Final = ("unsold", "expired", "convicted", "void", "stalled", "settled")
 
 
@@ -87,7 +87,7 @@ class _Seated(Checker):
         return picked
 
     def lookers(self, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """The lookers that the chain has drawn for the slots `asked`, (V q, 1)."""
+        """The lookers that the chain has drawn for the slots that `asked` marks, (V q, 1)."""
         del bound, luck
         found = np.full(asked.shape, NOBODY, dtype=np.int64)
         for slot, account in self.looking.lookers(asked[:, 0].nonzero()[0].tolist()).items():
@@ -137,8 +137,8 @@ class Shadow(Market):
         return {name: int(getattr(self.books.tally, name)[0]) for name in _ENDS}
 
     def challenges(self) -> list[Challenge]:
-        """All games and unopened commitments of the task that ended last, in the engine's order, except that
-        a challenge that pre-empts the winner comes first.
+        """All games and unopened commitments of the task that ended last, in the engine's order. However, a
+        challenge that pre-empts the winner comes first.
         """
         checks, games = self._last, self._last.games
         holders = {account: number for number, account in self._places()}

@@ -27,7 +27,9 @@ from sim.replay.timing import submission
 from sim.replay.training import Trained
 
 _MOST_BIDS: Final = 8
-"""Maximum number of bids that are played, always the last ones, unless bids are late. Earlier bids leave no trace."""
+"""The largest number of bids that are played, unless bids are late. Of more bids, only the last are played,
+because earlier bids leave no trace.
+"""
 
 
 class Life:
@@ -125,8 +127,8 @@ class Life:
         return task
 
     def _bid(self, task: int) -> tuple[int, int] | None:
-        """Make the bids in order, all in time or each in the last second. Return the winner's account and
-        price, or None if nobody bids.
+        """Make the bids in order: each in the last second if the scenario is late, otherwise all in time.
+        Return the winner's account and price, or None if nobody bids.
         """
         made = self._bids()
         if not self._stage.scenario.late:
@@ -156,8 +158,8 @@ class Life:
         return solver, price
 
     def _refusal(self, task: int, price: int) -> str:
-        """The contract's reason for refusing a bid of this price from the referee, which has no stake; empty
-        if the bid is not refused.
+        """The name of the error with which the contract refuses a bid of this price by the referee, which has
+        no stake; empty if the contract does not refuse the bid.
         """
         try:
             self._referee.market.read_all("bid", task, price)
@@ -208,8 +210,8 @@ class Life:
     # ------------------------------------------------------------------ ends
 
     def _stall(self, task: Submitted) -> None:
-        """Let the stall period pass. It starts at the first draw, or, if the task was not drawn, at the round
-        of its draw.
+        """Let the stall period pass. It starts when the first draw is executed. If the task was not drawn, it
+        starts at the beacon round that was due for the draw.
         """
         audit, parameters = self._referee.audit.audit(task.number), self._referee.market.parameters()
         since = audit.drawn_at or self._referee.deployment.beacon.time_of(audit.round)

@@ -15,12 +15,12 @@ from protocol.tasks.draws import picks, seed_of, segments_of
 from sim.replay.rounds import signature
 
 Wanted = Sequence[Sequence[int]]
-"""The segments that each seat must get."""
+"""For each seat, the segments that it must get."""
 
 
 def submission(client: Client, task: int, root: bytes, segments: int, wanted: Wanted) -> int:
-    """The next second in which submitting `root` leads to a draw of the wanted segments, out of `segments` in
-    total.
+    """The first second from now on in which submitting `root` leads to a draw of the wanted segments, out of
+    `segments` in total.
     """
     for time, first in _seeds(client, task, root, 1):
         drawn = [segments_of(first, seat, segments, len(each)) for seat, each in enumerate(wanted)]
@@ -32,7 +32,9 @@ def submission(client: Client, task: int, root: bytes, segments: int, wanted: Wa
 def attestation(
     client: Client, task: int, candidates: Sequence[int], chance: int, room: int, wanted: Sequence[int]
 ) -> int:
-    """The next second in which the last attestation of a level leads to looks at exactly the wanted slots."""
+    """The first second from now on in which the last attestation of a level leads to looks at exactly the
+    wanted slots.
+    """
     root, number = client.market.task(task).root, client.audit.audit(task).draws + 1
     for time, seed in _seeds(client, task, root, number):
         if picks(seed, candidates, chance, room) == sorted(wanted):
@@ -41,8 +43,8 @@ def attestation(
 
 
 def _seeds(client: Client, task: int, root: bytes, number: int) -> Iterator[tuple[int, bytes]]:
-    """For each second from the next one on: that second, and the seed of draw `number` of a task if the draw
-    is requested in it.
+    """For each second from the next one on, yield that second and a seed: that of draw `number` of a task if
+    the draw is requested in that second.
     """
     deployment = client.deployment
     network, delay = deployment.beacon, deployment.parameters.draw_delay

@@ -76,7 +76,7 @@ class Cheating:
         return self._at(number).step(state, number)
 
     def trace(self, state: State, number: int, /) -> Frame:
-        """The step with all its values."""
+        """The step as a trace, with all its values."""
         return self._at(number).trace(state, number)
 
     def _at(self, number: int) -> Executor:
@@ -131,7 +131,7 @@ class Trained:
 
     @cached_property
     def false_segments(self) -> frozenset[int]:
-        """Segments whose replay differs, found by replaying all segments. They are the first `false` segments."""
+        """The segments whose replay differs: the first `false` ones, but found by replaying all segments."""
         numbers = range(1, self._training.segments + 1)
         return frozenset(number for number in numbers if self.steps_root(number) is None)
 
@@ -154,7 +154,7 @@ class Trained:
 
     @property
     def repeated(self) -> Replay:
-        """A verifier's honest run from the initial state, needed if nothing is served."""
+        """A verifier's honest run from the initial state. It is needed if nothing is served."""
         states = self._states(self._honest)
         return self._replay(
             self._honest, states, [self._training.program.state_root(state) for state in states]

@@ -64,7 +64,7 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 
 def _files(name: str) -> Iterator[Path]:
-    """The files of a `sim` module and of its packages; none for other names."""
+    """The files of a `sim` module and of the packages that contain it; none for names outside `sim`."""
     first, *parts = name.split(".")
     if first != "sim":
         return

@@ -1,7 +1,7 @@
-"""A folder of results: `manifest.json`, and one part per chunk, from `parts/00000.parquet` on, written
-atomically.
+"""A folder of results: `manifest.json`, and one part per chunk, from `parts/00000.parquet` on. All files are
+written atomically.
 
-A part is complete once it has its name, so a resumed sweep only needs to list the parts. Two sweeps of one
+A part that has its final name is complete, so a resumed sweep only needs to list the parts. Two sweeps of one
 question in one folder write the same bytes, so they do not conflict. The manifest is written first and
 replaced atomically, so rows never exist without their question.
 """
@@ -96,7 +96,9 @@ class Folder:
 
 
 def _only_ours(path: Path) -> None:
-    """Raise ResultsError if a folder has anything in it except the leftovers of an interrupted first manifest."""
+    """Raise ResultsError if a folder has anything in it except what an interrupted first write of the
+    manifest may leave.
+    """
     if path.exists() and any(not found.name.startswith(TEMPORARY_PREFIX) for found in path.iterdir()):
         raise ResultsError(
             f"{path}: expected an empty folder or one of results, got one with other files; give another --out"

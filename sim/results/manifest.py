@@ -65,7 +65,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def difference(there: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """Describe the first difference between two manifests' questions; None if they are the same."""
+    """Describe the first difference between two manifests' questions; None if the questions are the same."""
     old, new = there["question"], now["question"]
     for name in sorted(set(old) | set(new)):
         if old.get(name) != new.get(name):
@@ -113,7 +113,9 @@ def _version(package: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """The commit of the code's checkout, with "+" appended if its files are modified; None if unknown."""
+    """The commit of the code's checkout, with "+" appended if files of the checkout are modified; None if the
+    commit is unknown.
+    """
     folder = Path(sim.__file__).parent
     asked = ["git", "-C", str(folder), "describe", "--always", "--dirty=+", "--abbrev=40", "--exclude=*"]
     try:

@@ -47,7 +47,7 @@ class Results:
 
     @cached_property
     def rows(self) -> Rows:
-        """Columns by name as NumPy arrays, which are read on demand."""
+        """Columns by name as NumPy arrays. A column is read when it is first used."""
         return Rows(self.folder)
 
     @property

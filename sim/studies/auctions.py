@@ -1,5 +1,5 @@
-"""Auctions: the cost of a task with descending bids, second price and posted price, and whether the cheapest
-bid wastes strong devices.
+"""Auctions: what a task costs with descending bids, second price and posted price, and whether letting the
+cheapest bid win wastes strong devices.
 
 Solvers' costs are uniform, as in `sim.theory.auctions`, and nobody bids below its cost, which is optimal in
 each of these formats. The engine plays each format with the same seed, without gas. `sim.studies.matching`
@@ -55,7 +55,9 @@ class Auctions(Study):
     rounds = 1
 
     def parameters(self) -> MarketParameters:
-        """Costs from 30 to 90 tokens, a budget that covers them, no gas, and no fees besides the price."""
+        """A market with costs from 30 to 90 tokens, a budget that covers them, no gas, and no fees besides
+        the price.
+        """
         return MarketParameters(
             training_cost=60 * TOKEN,
             device_spread=0.0,
@@ -71,7 +73,7 @@ class Auctions(Study):
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """The numbers of bidders and the budgets, then the loads and economies of a market with strong and
-        weak devices. The other axes have one value each.
+        weak devices. Every other axis has a single value.
         """
         return {
             "solver_count": (1, 2, 3, 5, 10, 20),
@@ -96,11 +98,11 @@ class Auctions(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Three grids: numbers of bidders; budgets; loads by economy."""
+        """Points of three grids: numbers of bidders; budgets; and loads by economy."""
         return asked(self, given, (BIDDERS, BUDGETS, LOADS))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Honest people. Raises ParameterError if the closed forms do not apply."""
+        """A population that is all honest. Raises ParameterError if the closed forms do not apply."""
         require(self.parameters(), parameters, _WITHOUT_TERM)
         least = parameters.training_cost * (1 - parameters.device_range / 2)
         if not parameters.device_range * parameters.training_cost or parameters.budget < least:

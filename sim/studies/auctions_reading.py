@@ -56,7 +56,7 @@ def market_of(parameters: MarketParameters) -> Market:
 def of_formats(
     study: Study, point: Point, parameters: MarketParameters, table: Table, number: int
 ) -> list[Claim]:
-    """Claims on the trade, price and cost of each format at a point."""
+    """Claims at one point: for each format, on the share of tasks that are sold, the price, and the cost."""
     market, here = market_of(parameters), where(study, point, "solver_count", "budget")
     tasks = by_point(table, "run").shape[1] * table["rounds"][0]
     claims = []
@@ -89,8 +89,8 @@ def of_formats(
 
 
 def of_variances(by_point: Sequence[MarketParameters], table: Table, numbers: Sequence[int]) -> list[Claim]:
-    """Claims on the variance of second prices, for points with at least two bidders and a budget that does
-    not bind. If a run has more than one task, no claims are made.
+    """Claims on the variance of second prices. Only points with at least two bidders and a budget that no
+    cost exceeds have a claim, and only if each run has one task.
     """
     claims = []
     if table["rounds"][0] > 1:
@@ -119,7 +119,8 @@ def _variance(table: Table, name: str, number: int) -> tuple[float, float]:
 
 def of_rules(study: Study, point: Point, table: Table, number: int) -> list[Claim]:
     """Claims on the share of tasks done under both rules. If the weakest able device wins, the expected share
-    is the greatest possible one; if the cheapest ask wins, it is `done_form` of `sim.studies.matching`.
+    is the greatest possible one. If the cheapest ask wins, the expected share is `done_form` of
+    `sim.studies.matching`.
     """
     here = where(study, point, "load", "economy")
     claims = []
@@ -145,7 +146,7 @@ def _error(table: Table, measure: str, number: int, least: float) -> float:
 
 
 class Seen:
-    """The findings of the table."""
+    """Makes the study's findings from its table of results."""
 
     def __init__(
         self, study: Study, table: Table, points: Sequence[Point], by_point: Sequence[MarketParameters]
@@ -162,7 +163,7 @@ class Seen:
         return sorted(within(self.study, self.points, grid), key=lambda number: self.points[number][name])
 
     def costs(self) -> Finding:
-        """The price that the submitter pays."""
+        """A finding on the price that the submitter pays, by format."""
         paid = {name: mean(self.table, f"price_{name}")[self.middle] / TOKEN for name in FORMATS}
         off = paid["descending"] / paid["second_price"] - 1
         dearer = paid["late"] / paid["descending"] - 1
@@ -206,7 +207,7 @@ class Seen:
         )
 
     def risk(self) -> Finding:
-        """The variation of prices from task to task."""
+        """A finding on the variation of prices from task to task."""
         numbers = [n for n in self.bidders if self.by_point[n].solver_count > 1]
         here = self.middle
         first, second = (
@@ -221,7 +222,7 @@ class Seen:
         )
 
     def done(self) -> Finding:
-        """Tasks done under both rules."""
+        """A finding on the share of tasks done under both rules."""
         words = []
         for economy, numbers in self._by_economy().items():
             worst = min(numbers, key=lambda n: self._mean("done_cheapest", n) - self._mean("done_weakest", n))
@@ -245,7 +246,7 @@ class Seen:
         )
 
     def welfare(self) -> Finding:
-        """Value of the tasks done minus their cost."""
+        """A finding on the welfare under both rules: the value of the tasks done minus their cost."""
         words = []
         for economy, numbers in self._by_economy().items():
             gains = [

@@ -50,7 +50,9 @@ _WITH_TERM: Final = frozenset(
 
 
 class Forms(NamedTuple):
-    """Expected values of one task at each point, (points,), with amounts in token units; see `Baseline.forms`."""
+    """Values that theory expects for one task at each point, (points,), with amounts in token units; see
+    `Baseline.forms`.
+    """
 
     escape: Floats
     profit: Floats
@@ -62,8 +64,8 @@ class Forms(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """A column and its closed form. `of` gives the expected value, and the amount by which the outcome of one
-    task (escape or conviction) changes the measure.
+    """A column of the table and its closed form. `of` gives two values: what theory expects of the measure,
+    and how much the outcome of one task (escape or conviction) changes the measure.
     """
 
     column: str
@@ -72,7 +74,7 @@ class Measure(NamedTuple):
     unit: int
     of: Callable[[Forms], tuple[Floats, Floats]]
     chance: bool = True
-    """Whether the measure is a chance times an amount, for which an absolute tolerance is enough near 0."""
+    """Whether the measure is a chance times an amount. If so, an absolute tolerance is enough near 0."""
 
 
 MEASURES: Final = (
@@ -93,7 +95,9 @@ class Baseline(Study):
     rounds = 20
 
     def parameters(self) -> MarketParameters:
-        """Equal devices. A conviction pays only verifiers out of the stake, so the stake can be small."""
+        """A market with equal devices. A conviction pays nobody but verifiers out of the stake, so the stake
+        can be small.
+        """
         return MarketParameters(device_spread=0.0, restitution=0, retrain_reward=0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
@@ -108,7 +112,7 @@ class Baseline(Study):
         }
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """All solvers are lazy. Raises ParameterError if the closed forms do not apply."""
+        """A population in which all solvers are lazy. Raises ParameterError if the closed forms do not apply."""
         own = self.parameters()
         for name in KNOWN.keys() - _WITH_TERM:
             kept, given = getattr(own, name), getattr(parameters, name)
@@ -183,10 +187,11 @@ class Baseline(Study):
 def _compared(
     study: Study, measure: Measure, table: Table, points: Sequence[Point], forms: Forms, tasks: int
 ) -> list[Claim]:
-    """A claim for each point. Each task is a coin toss, so the error of a mean is at least the toss's
-    standard error times the amount.
+    """A claim for each point. Whether a task escapes is a coin toss, so the error of a mean is at least the
+    standard error of a mean of such tosses, times the amount that one outcome changes.
 
-    The error is also at least that of one task, so that one event is allowed even if fewer are expected.
+    The error is also at least the effect of one task on the mean, so that one event is allowed even if fewer
+    are expected.
     """
     expected, swing = measure.of(forms)
     coin = np.maximum(np.sqrt(forms.escape * (1 - forms.escape) / tasks), 1 / tasks) * swing
@@ -210,8 +215,8 @@ def _where(study: Study, point: Point) -> str:
 
 
 def _finding(measure: Measure, points: Sequence[Point], claims: Sequence[Claim], own: bool) -> Finding:
-    """A sentence with a figure: lines over the study's own grid, or, for another grid, measured against
-    expected values.
+    """A sentence with a figure. If the points are the study's own grid (`own`), the figure has lines over the
+    grid; otherwise it plots measured against expected values.
     """
     worst = max(map(_off, claims))
     holding = sum(claim.holds for claim in claims)

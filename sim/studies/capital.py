@@ -48,7 +48,7 @@ class Capital(Study):
     rounds = 16
 
     def parameters(self) -> MarketParameters:
-        """Equal devices, asks below the budget, and few solvers, so that their stakes can run out."""
+        """A market with equal devices, asks below the budget, and few solvers, so that their stakes can run out."""
         return replace(parameters_for(_SEGMENTS[0]), markup=0.1, solver_count=2)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
@@ -70,7 +70,7 @@ class Capital(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """All grids."""
+        """Points of all grids."""
         return asked(self, given, GRIDS)
 
     def case(self, point: Point) -> Case:
@@ -88,12 +88,12 @@ class Capital(Study):
         return Case(parameters, self.population(parameters, point))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """All honest."""
+        """A population that is all honest."""
         del point
         return population([(Solver(), parameters.solver_count)], [(Verifier(), parameters.verifier_count)])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Draws and sales, and each party's cost of locks, in token units per task."""
+        """Draws and sales per task, and each party's cost of locks, in token units per task."""
         case = self.case(point)
         priced = simulate(case, runs=runs, rounds=rounds, seed=seed)
         free = priced

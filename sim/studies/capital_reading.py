@@ -35,7 +35,7 @@ _SCALE: Final = CHAIN_TOKEN // TOKEN
 _NEVER: Final = 1e-9
 """Numbers of redraws and chances below this are treated as 0."""
 _UNIT: Final = 1 / TOKEN
-"""Error of deterministic amounts, in tokens, because they are rounded to whole units."""
+"""Error of amounts that are deterministic but rounded to whole units, in tokens."""
 
 
 _AMOUNTS: Final = (
@@ -132,8 +132,8 @@ class Seen:
     # ------------------------------------------------------------------ claims
 
     def claims(self) -> list[Claim]:
-        """Claims at each point. If solvers' capital is given, they are on sales. Otherwise every task is
-        sold, and they are on prices if capital has a cost and all seats are filled at once, else on draws.
+        """Claims at each point. They are on sales if solvers' capital is given. Otherwise every task is sold,
+        and they are on prices if capital has a cost and the first draw fills all seats, and on draws if not.
         """
         claims = []
         for number, parameters in enumerate(self.cases):
@@ -146,7 +146,10 @@ class Seen:
         return claims
 
     def _draws(self, number: int) -> list[Claim]:
-        """Claims on draws. One task more or less is allowed. The draws of a run are not independent."""
+        """Claims on redraws and on empty seats. The error is the standard error over runs, because the draws
+        of a run are not independent. It is at least that of a Poisson count, and at least one event in all
+        tasks.
+        """
         claims = []
         for name, text, expected in (
             ("redrawn", "redraws a task", self.drawn[number].redraws),
@@ -160,7 +163,7 @@ class Seen:
         return claims
 
     def _sales(self, number: int) -> list[Claim]:
-        """Claims on sales; none if a solver's earnings may have paid for another stake."""
+        """Claims on sales. There are none if a solver may have paid for another stake with its earnings."""
         parameters = self.cases[number]
         if self.rounds * parameters.budget >= parameters.stake:
             return []
@@ -173,7 +176,7 @@ class Seen:
         return sold_in_flight(stakes=stakes, overlap=parameters.overlap, tasks=self.rounds)
 
     def _prices(self, number: int) -> list[Claim]:
-        """Claims on the cost of capital, which is deterministic. Each party's cost is rounded to units."""
+        """Claims on the cost of capital. It is deterministic except that each party's cost is rounded to units."""
         parameters = self.cases[number]
         expected = prices(parameters)
         solver, seats, escrow = (
@@ -314,7 +317,7 @@ class Seen:
         scale: float = 1,
         log_y: bool = False,
     ) -> Figure:
-        """One column over a parameter, with a line for each value of another.
+        """A plot of one column over a parameter, with a line for each value of another parameter.
 
         On a logarithmic axis, values that amount to less than one event in all tasks are omitted.
         """

@@ -23,12 +23,12 @@ class Disguised(Lazy):
     rate: float = 1.0
 
     def expected_effort(self, parameters: MarketParameters) -> float:
-        """The whole cost, so that the bid does not reveal the saved work."""
+        """The whole cost, so that the bid does not reveal how much work the solver saves."""
         del parameters
         return 1.0
 
     def work(self, view: Won) -> Work:
-        """Decide at random for each task."""
+        """Decide at random for each task whether to cheat."""
         cheats = view.uniform < self.rate
         false = self.false(view.parameters)
         work = self._work(view, 0)

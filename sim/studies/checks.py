@@ -19,15 +19,15 @@ from sim.studies.study import SEEDS, Claim, Finding, Study, Table
 from sim.studies.tables import OfSeed
 
 WIDEST: Final = 0.1
-"""A claim is weak if its tolerance is a larger share of the expected value than this, unless it meets its
-absolute bound.
+"""Largest tolerance of a claim that is not weak, as a share of the expected value. A claim whose tolerance is
+within its absolute bound is not weak either.
 """
 
 
 @dataclass(frozen=True)
 class Check:
-    """One claim, for both seeds together and for each seed. `seeds` leaves out a seed that does not have this
-    claim.
+    """One claim, for both seeds together and for each seed. `seeds` has no entry for a seed that does not
+    have this claim.
     """
 
     together: Claim
@@ -50,17 +50,17 @@ class Check:
 
     @property
     def draws(self) -> int:
-        """Number of distinct draws behind the claim, for the seed with the fewest."""
+        """Number of distinct draws behind the claim, for the seed with the fewest; 0 if no seed has the claim."""
         return min((claim.draws for claim in self.seeds), default=0)
 
     @property
     def tolerance(self) -> float:
-        """The wider of the seeds' tolerances."""
+        """The wider of the seeds' tolerances; infinite if no seed has the claim."""
         return max((claim.tolerance for claim in self.seeds), default=math.inf)
 
     @property
     def relative(self) -> float:
-        """Tolerance divided by the expected value."""
+        """Tolerance divided by the size of the expected value; infinite if that is 0."""
         return self.tolerance / abs(self.expected) if self.expected else math.inf
 
     @property
@@ -70,8 +70,8 @@ class Check:
 
     @property
     def weak(self) -> bool:
-        """Whether the tolerance is too wide to be useful: over a tenth of the value, and over the absolute
-        bound.
+        """Whether the tolerance is too wide to be useful, because it exceeds both a tenth of the expected
+        value and the absolute bound.
 
         Deterministic counts and amounts are never weak.
         """
@@ -94,7 +94,7 @@ class Check:
 
     @property
     def share(self) -> str:
-        """The relative tolerance in words."""
+        """The relative tolerance in words; "of 0" if it is not finite."""
         return f"{self.relative:.1%}" if math.isfinite(self.relative) else "of 0"
 
 
@@ -147,7 +147,7 @@ def checked(study: Study, table: Table) -> Verdict:
 
 
 def _numbered(claims: Sequence[Claim]) -> dict[tuple[str, int], Claim]:
-    """Claims by text, and by position among the claims with the same text."""
+    """Claims by text, and by their position among the claims with the same text."""
     seen: Counter[str] = Counter()
     found = {}
     for claim in claims:

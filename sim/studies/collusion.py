@@ -1,4 +1,4 @@
-"""Collusion and Sybils: from which share of the stake on do a cheater and its accomplices win, and does
+"""Collusion and Sybils: above which share of the stake do a cheater and its accomplices win, and does
 splitting help?
 
 Accomplices attest every result of their cheater and challenge none. The profit of the cheater alone, and of
@@ -42,7 +42,7 @@ SPLITS: Final = ("level",)
 
 @dataclass(frozen=True)
 class Accomplice(Verifier):
-    """A member of the coalition while its solver is honest. It works honestly."""
+    """A member of the coalition in the market in which its solver is honest. There, it works honestly too."""
 
     name: ClassVar[str] = "accomplice"
 
@@ -56,7 +56,7 @@ class Collusion(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """Equal devices."""
+        """A market with equal devices."""
         return MarketParameters(device_spread=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
@@ -75,7 +75,7 @@ class Collusion(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Two grids: colluding shares by seats, and levels at one share."""
+        """Points of two grids: colluding shares by seats, and account levels at one share."""
         return asked(self, given, (SEATS, SPLITS))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
@@ -104,7 +104,7 @@ class Collusion(Study):
         return columns
 
     def answer(self, table: Table) -> Answer:
-        """Profit by share and seats, the threshold, and what splitting changes."""
+        """Findings and claims on the profit by share and seats, on the threshold, and on the effect of splitting."""
         points = points_of(self, table)
         forms = [Forms(self.case(point), point) for point in points]
         tasks = int(by_point(table, "run").shape[1] * table["rounds"][0])
@@ -129,7 +129,9 @@ class Collusion(Study):
 
 
 def _accounts(parameters: MarketParameters, point: Point) -> tuple[int, int]:
-    """Number of the colluders' accounts, and stake units of each. Stake that is left over is honest."""
+    """Number of the colluders' accounts, and stake units of each. If the stake does not divide into whole
+    accounts, the rest is honest.
+    """
     units = 1 << int(point["level"])
     return round(point["colluding"] * parameters.verifier_count) // units, units
 
@@ -184,8 +186,8 @@ class Forms:
         """Lower bound on the standard error of a mean profit over `tasks` tasks: the error that convictions
         alone cause.
 
-        A conviction costs a task the price, the gain and `lost`. The bound is at least one task's part of the
-        mean.
+        A conviction costs a task the price, the gain and `lost`. The bound is at least the effect of one
+        conviction on the mean.
         """
         chance = np.maximum(np.sqrt(self.caught * (1 - self.caught) / tasks), 1 / tasks)
         swing = float(self.lost + self.money["price"] + self.money["gain"])
@@ -212,8 +214,8 @@ class Forms:
         return np.asarray(self.alone + saved - (self.seats - paid) * parameters.seat_fee)
 
     def threshold(self) -> float:
-        """The share of the stake above which some number of false segments pays, if
-        every account has one unit.
+        """The share of the stake above which cheating pays for some number of false segments, if every
+        account has one unit.
         """
         return collusion_threshold(
             stake=self.lost + self.money["gain"],
@@ -242,7 +244,7 @@ def _seats(
     errors: Mapping[str, Floats],
     table: Table,
 ) -> Part:
-    """Findings and claims on the share at which the profit changes its sign, by the number of seats."""
+    """Findings and claims on the share of the stake at which the profit changes its sign, by number of seats."""
     chosen = within(study, points, SEATS)
     claims, found, series = [], [], []
     for seats in sorted({points[n]["verifiers"] for n in chosen}):
@@ -291,7 +293,7 @@ def _seats(
 def _profit(
     series: Sequence[tuple[float, list[int]]], points: Sequence[Point], means: Mapping[str, Floats]
 ) -> str:
-    """The profit of the grid's largest coalition, in words, with the fewest and with the most seats."""
+    """The profit of the grid's largest coalition with the fewest and with the most seats, in words."""
     said = []
     for seats, numbers in (series[0], series[-1]):
         best = float(means["joint"][numbers[-1]].max()) / TOKEN

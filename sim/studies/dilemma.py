@@ -25,7 +25,7 @@ from sim.units import TOKEN
 
 
 class Dilemma(Study):
-    """Solvers that cheat at a given rate, and verifiers, a given share of which replays."""
+    """Solvers that cheat at a given rate, and verifiers of which a given share replays."""
 
     name = "dilemma"
     question = "When does replaying pay more than rubber-stamping, and do fees change it?"
@@ -33,7 +33,7 @@ class Dilemma(Study):
     rounds = 16
 
     def parameters(self) -> MarketParameters:
-        """Equal devices, no gas."""
+        """A market with equal devices and without gas."""
         return MarketParameters(device_spread=0.0, gas_price=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
@@ -56,7 +56,7 @@ class Dilemma(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Two grids: the game, and fees."""
+        """Points of two grids: the game, and fees."""
         return asked(self, given, (GAME, FEES))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
@@ -71,8 +71,8 @@ class Dilemma(Study):
         )
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """In token units: the earnings of a seat of each kind, the difference between them, and the solvers'
-        profit. Also the share of tasks with a conviction.
+        """Per seat, in token units: the earnings of each kind, and the difference between them. Per task: the
+        solvers' profit in token units, and the share of tasks with a conviction.
         """
         case = self.case(point)
         played = simulate(case, runs=runs, rounds=rounds, seed=seed)

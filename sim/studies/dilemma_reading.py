@@ -58,8 +58,8 @@ def _line(rows: Rows, names: Sequence[str], along: str, fixed: Mapping[str, floa
 
 
 def _zero(rows: Rows, numbers: Sequence[int], along: str) -> tuple[float, float] | None:
-    """The value of `along` at which the measured gain first changes its sign, and its standard error; None if
-    the sign never changes.
+    """The value of `along` at which the measured gain first changes its sign, and the standard error of that
+    value; None if the sign never changes.
     """
     at = np.array([rows.points[n][along] for n in numbers])
     return crossing(at, rows.gain[numbers], rows.error[numbers])
@@ -100,7 +100,7 @@ def game(rows: Rows) -> Part:
 
 def _rest(rows: Rows, contour: Sequence[tuple[float, float]], claims: Sequence[Claim]) -> list[Claim]:
     """Claims on the mixed equilibrium of false results and replaying, in which neither side gains by
-    deviating; none if the points do not show it.
+    deviating. There are none if the points do not show the equilibrium.
     """
     honest, cheating = (_line(rows, GAME, "diligence", {"false_rate": rate}) for rate in (0.0, 1.0))
     if not honest or len(honest) != len(cheating) or len(claims) < len(contour):
@@ -192,8 +192,8 @@ def fees(rows: Rows) -> Part:
 
 
 def _paid(rows: Rows) -> list[Claim]:
-    """The claim on the least fee at which a seat that replays loses nothing if nobody cheats; no claim if the
-    measured earnings never change sign. A seat that does not replay is paid the same fee.
+    """A claim on the least fee at which a seat that replays loses nothing if nobody cheats. There is none if
+    the measured earnings never change sign. A seat that does not replay is paid the same fee.
     """
     numbers = _line(rows, FEES, "audit_fee", {"false_rate": 0.0})
     fee = np.array([rows.points[n]["audit_fee"] / TOKEN for n in numbers])

@@ -39,8 +39,8 @@ class Seat:
         return gain_against_cheater(self.duty, hit=self.hit, verifiers=self.parameters.verifiers, found=found)
 
     def gain(self) -> float:
-        """Gain of replaying against the mixture of honest and false results. Replaying an honest result only
-        costs.
+        """Gain of replaying against the point's mixture of honest and false results. If the result is honest,
+        replaying only costs.
         """
         x = self.point["false_rate"]
         return x * self.against_cheater - (1 - x) * self.replay

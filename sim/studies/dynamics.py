@@ -71,7 +71,7 @@ class Dynamics(Study):
     )
     runs = 4
     rounds = 256
-    """Tasks from which an epoch's payoffs are computed. A run is a trajectory."""
+    """Number of tasks from which an epoch's payoffs are computed. Each run is one trajectory."""
 
     def parameters(self) -> MarketParameters:
         """The recommended market with free gas, because theory does not model who pays for later games."""
@@ -96,8 +96,9 @@ class Dynamics(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Trajectories from two opposite corners, unless the operator gives start shares. If the operator
-        gives no axes, also a trajectory that is held at theory's equilibrium.
+        """Trajectories from two opposite corners; if the operator gives start shares, these replace the
+        corners. If the operator gives no axes, there is also a trajectory that is held at theory's
+        equilibrium.
         """
         points = super().points(given)
         if not {"cheating", "checking"} & {self.known(name) for name in given}:
@@ -201,8 +202,8 @@ class Dynamics(Study):
         return Answer(findings, self._claims(points, table))
 
     def _claims(self, points: Sequence[Point], table: Table) -> list[Claim]:
-        """Claims on the gains at theory's equilibrium, where neither side gains by deviating, except for the
-        rounding to whole verifiers.
+        """Claims on the gains at theory's equilibrium. Neither side gains there by deviating, apart from the
+        effect of rounding to whole verifiers.
         """
         found = []
         for number, point in enumerate(points):
@@ -232,8 +233,8 @@ def payoffs(
     tasks: int,
     seed: np.random.SeedSequence,
 ) -> Gains:
-    """Gains if a share x of solvers cheats and a share y of verifiers replays, from two markets with the same
-    seed.
+    """Gains if a share x of solvers cheats and a share y of verifiers replays. They come from two markets
+    with the same seed.
 
     All solvers are honest in one market and cheat in the other. Verifiers' earnings are linear in x, because
     a task has one solver.

@@ -34,7 +34,7 @@ Shares = Mapping[str, Floats]
 
 
 class Trajectories:
-    """The trajectories of one market, the first that was played."""
+    """The trajectories of one market: the first market that was played."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Trajectories:
 
 
 def behaviour(late: Shares, rest: Equilibrium) -> str:
-    """How many trajectories circle, reach the equilibrium or settle elsewhere in the end, in words."""
+    """Say in words how many trajectories circle, reach the equilibrium, or settle elsewhere in the end."""
     circling = np.ptp(late["cheating"], axis=2) > _SWING
     off = np.stack([np.abs(values.mean(axis=2) - getattr(rest, name)) for name, values in late.items()])
     near = ~circling & (off.max(axis=0) < _NEAR)

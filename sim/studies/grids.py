@@ -42,7 +42,7 @@ def centre(study: Study, name: str) -> float:
 
 
 def within(study: Study, points: Sequence[Point], grid: Grid) -> list[int]:
-    """Numbers of the points that vary only the grid's parameters.
+    """Numbers of the points in which only the grid's parameters vary.
 
     If no point has a parameter at its centre, because the operator gave other values, the first point's value
     counts as the centre.

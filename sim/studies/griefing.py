@@ -42,7 +42,9 @@ from sim.units import TOKEN, Unit
 
 DAY: Final = 86_400
 HELD: Final = held_seconds(game_time=RECOMMENDED.max_clock, solver=0) / DAY
-"""Days for which one challenger can hold a payout, if the solver answers at once and there is no replay allowance."""
+"""Days for which one challenger can hold a payout. The solver is assumed to answer at once, and the terms to
+have no replay allowance.
+"""
 _LARGE_BONDS: Final = tuple(amount * TOKEN for amount in (20, 50, 100))
 """Bonds above the recommended one."""
 REDRAW: Final = (RECOMMENDED.draw_delay + DAY) / DAY
@@ -66,7 +68,7 @@ class Griefing(Study):
     rounds = 2
 
     def parameters(self) -> MarketParameters:
-        """Equal devices: the closed forms have no term for their spread."""
+        """A market with equal devices, because the closed forms have no term for a spread."""
         return MarketParameters(device_spread=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
@@ -97,7 +99,7 @@ class Griefing(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """A grid for each attack."""
+        """Points of a grid for each attack."""
         return asked(self, given, (BONDS, FEES, PENALTIES))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
@@ -146,8 +148,9 @@ class Griefing(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """Findings on each attack and on the cheapest one. A factor is harm per token lost. Among the claims
-        are the least bond and the least delay penalty with a factor of at most 1.
+        """Findings on each attack, and on the attack that is cheapest for the attacker. A factor is harm per
+        token lost. Among the claims are the least bond and the least delay penalty with a factor of at most
+        1.
         """
         points = points_of(self, table)
         forms = [self.forms(point) for point in points]
@@ -178,7 +181,7 @@ class Griefing(Study):
         return Answer(findings, [*claims, *bonds, *penalties])
 
     def _worst(self, seen: Seen) -> Finding:
-        """The attack that is cheapest for the attacker."""
+        """A finding on the attack that is cheapest for the attacker."""
         factors = {text: seen.factor(attack) for attack, text in ATTACKS.items()}
         first, *others = sorted(factors, key=lambda text: -factors[text])
         return Finding(
@@ -187,7 +190,7 @@ class Griefing(Study):
         )
 
     def _silence(self, seen: Seen) -> Finding:
-        """The cost of silence to the silent party and to others."""
+        """A finding on what silence costs the silent verifier and others."""
         middle = seen.middle
         redraws = float(mean(seen.table, "redrawn")[middle])
         return Finding(
@@ -199,8 +202,8 @@ class Griefing(Study):
         )
 
     def forms(self, point: Point) -> Mapping[str, float]:
-        """The values that theory expects for the harms and losses of `play`, and the least bond and the least
-        delay penalty for a factor of 1.
+        """The values that theory expects for the harms and losses of `play`, and the least bond and least
+        delay penalty with a factor of at most 1.
         """
         parameters = self.case(point).parameters
         gas, cost = parameters.gas_price * TOKEN, parameters.training_cost
@@ -256,12 +259,14 @@ def _silent(parameters: MarketParameters, point: Point) -> int:
 
 
 def _waited(point: Point, days: str, amount: float) -> float:
-    """Cost of having an amount later by the number of days in the point's parameter `days`."""
+    """Cost of having an amount later than due. `days` names the parameter of the point that gives the delay
+    in days.
+    """
     return waiting_cost(amount=amount, seconds=point[days] * DAY, yearly_rate=point["yearly_rate"])
 
 
 def _delay(point: Point) -> float:
-    """A submitter's cost of waiting for its result once more."""
+    """The submitter's cost of waiting once more for its result."""
     return waiting_cost(
         amount=point["worth"], seconds=point["deadline_days"] * DAY, yearly_rate=point["yearly_rate"]
     )

@@ -70,7 +70,7 @@ class Seen:
         return self.study.unit(name).format(self.points[self.middle][name])
 
     def claims(self, grid: Collection[str], columns: Sequence[str]) -> list[Claim]:
-        """Claims on harm and loss. Measured values below 0 count as 0; amounts are rounded to units."""
+        """Claims on harm and loss. If a measured value is below 0, it counts as 0. Amounts are rounded to units."""
         claims = []
         for column in columns:
             means, errors = mean(self.table, column), standard_error(self.table, column)
@@ -102,8 +102,8 @@ class Seen:
     def least(
         self, grid: Collection[str], attack: str, form: str, *, slope: float
     ) -> tuple[str, list[Claim]]:
-        """The amount from which on the factor is 1 or less, for each rate: in words, and as claims if it is
-        within the grid.
+        """For each rate, the least amount with which the factor is at most 1: in words, and as a claim if the
+        grid contains that amount.
 
         Harm minus loss is linear in the amount, and falls by `slope` per token.
         """
@@ -132,7 +132,9 @@ class Seen:
         return words[0] + others, claims
 
     def figure(self, grid: Collection[str], attack: str, x: str) -> Figure:
-        """A plot of griefing factors against an amount. Lines are expected by theory, dots are measured."""
+        """A plot of griefing factors against an amount. Lines are the factors that theory expects, dots are
+        measured ones.
+        """
         from sim.figures import Line, lines
 
         name, seen, theory = axis(grid), _shown(self.factors(attack)), _shown(self.theory(attack))
@@ -171,8 +173,8 @@ def _shown(factors: Floats) -> Floats:
 
 
 def _root(x: Floats, falling: Floats) -> float:
-    """The place at which a falling line through points reaches 0: -inf if the line is never above 0, inf if
-    it always is.
+    """The place at which a falling line through the points reaches 0: -inf if the line is never above 0, and
+    inf if the line always is.
     """
     if (falling <= 0).all():
         return float("-inf")

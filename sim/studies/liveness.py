@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MOST = 0.01
 """Tolerated share of stalled tasks."""
 _LEAST = 1e-6
-"""Smaller shares are not plotted, because a logarithmic axis has no 0."""
+"""Smallest share that is plotted, because a logarithmic axis has no 0."""
 SEATS = ("downtime", "verifiers")
 REDRAWS = ("redraws", "downtime")
 SPIKES = ("audit_fee", "gas_volatility")
@@ -73,7 +73,7 @@ class Liveness(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """All grids."""
+        """Points of all grids."""
         return asked(self, given, GRIDS)
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
@@ -105,8 +105,8 @@ class Liveness(Study):
         return Answer(findings or [agreement(claims)], claims)
 
     def stalled(self, parameters: MarketParameters, rounds: int) -> float:
-        """The expected share of stalled tasks. Either expensive gas silences everybody, or seats are silent
-        independently.
+        """The expected share of stalled tasks. A task stalls if expensive gas silences everybody, or if a
+        seat stays silent through all redraws because its verifiers are offline.
         """
         silent = stall_probability(
             verifiers=parameters.verifiers, up=1 - parameters.downtime, redraws=parameters.redraws
@@ -114,7 +114,7 @@ class Liveness(Study):
         return 1 - (1 - silent) * (1 - dear(parameters, rounds))
 
     def _redraws(self, table: Table, points: Sequence[Point], rounds: int) -> list[Claim]:
-        """Claims on the number of redraws per task."""
+        """Claims on the number of redraws per task at each point."""
         claims = []
         tasks = by_point(table, "run").shape[1] * rounds
         means, errors = mean(table, "redrawn"), standard_error(table, "redrawn")
@@ -138,7 +138,9 @@ class Liveness(Study):
         return claims
 
     def _error(self, table: Table, expected: Floats) -> Floats:
-        """Standard error if each task is a coin toss; one stall is allowed even if fewer are expected."""
+        """Standard errors for tasks that are coin tosses. They are at least the effect of one stall, so that
+        one stall is allowed even if fewer are expected.
+        """
         tasks = by_point(table, "run").shape[1] * table["rounds"][0]
         coin = np.maximum(np.sqrt(expected * (1 - expected) / tasks), 1 / tasks)
         seen = standard_error(table, "stalled")
@@ -221,7 +223,7 @@ def _positive(shares: Floats) -> Floats:
 
 
 def _seats(laid: Laid) -> Finding:
-    """Redraws and tolerable downtime by the number of seats, each of which can delay a task."""
+    """A finding on redraws and on tolerable downtime, by the number of seats. Each seat can delay a task."""
     down = laid.values("downtime")[-1]
     numbers = sorted(laid.at(downtime=down), key=lambda n: laid.points[n]["verifiers"])
     again = [f"{laid.redrawn[n]:.2f} times with {laid.points[n]['verifiers']:.0f}" for n in numbers]
@@ -240,7 +242,7 @@ def _seats(laid: Laid) -> Finding:
 
 
 def _redrawn(laid: Laid) -> Finding:
-    """The number of redraws that each downtime needs."""
+    """A finding on the number of redraws that keeps stalled tasks at `MOST` or below, for each downtime."""
     words = []
     for down in laid.values("downtime"):
         enough = [laid.points[n]["redraws"] for n in laid.at(downtime=down) if laid.seen[n] <= MOST]
@@ -254,7 +256,9 @@ def _redrawn(laid: Laid) -> Finding:
 
 
 def _spikes(laid: Laid) -> Finding:
-    """The lowest of the tried fees with which at most `MOST` of the tasks stall, at each gas volatility."""
+    """A finding on the lowest of the tried fees with which at most `MOST` of the tasks stall, for each gas
+    volatility.
+    """
     words = []
     for spread in laid.values("gas_volatility"):
         numbers = laid.at(gas_volatility=spread)
@@ -279,4 +283,6 @@ _FINDINGS: Final[Mapping[Grid, tuple[str, Callable[[Laid], Finding]]]] = {
     REDRAWS: ("redraws", _redrawn),
     SPIKES: ("audit_fee", _spikes),
 }
-"""For each grid, the parameter that must have been varied for its finding, and the function that reads it."""
+"""For each grid, the parameter that must have several values for the grid's finding, and the function that
+makes the finding.
+"""

@@ -1,8 +1,8 @@
 """Looks: whether second looks make replaying pay, who still skips in equilibrium, and the cost of looks.
 
-There are two kinds of accounts, those that replay and those that skip. Terms are the recommended ones of
-tasks with looks. Training costs the whole budget, and the fees are derived from the budget. So replays cost
-as much as possible, and skipping saves as much as possible.
+There are two kinds of accounts, those that replay and those that skip. Terms are those recommended for tasks
+with looks. Training costs the whole budget, and the fees are derived from the budget, so replays cost as much
+as possible, and skipping saves as much as possible.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ class Looks(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """All grids."""
+        """Points of all grids."""
         return asked(self, given, GRIDS)
 
     def case(self, point: Point) -> Case:
-        """Recommended terms for the point's own K, with the point's share of the lock. Raises ParameterError
-        if the closed forms do not apply.
+        """The terms recommended for the point's number of segments, with a lock that is the point's share of
+        the recommended one. Raises ParameterError if the closed forms do not apply.
         """
         super().case({**point, "segments": self.parameters().segments})
         terms = looked(int(point["segments"]))
@@ -92,14 +92,16 @@ class Looks(Study):
         return Case(parameters, self.population(parameters, point))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Honest solvers, verifiers that replay, and skippers, at least one of both kinds of verifiers."""
+        """Honest solvers, verifiers that replay, and skippers. There is at least one verifier of each kind."""
         skippers = of_both(point["skip_share"], parameters)
         kind = Trusting() if point["in_seats"] else LazyLooker()
         honest = parameters.verifier_count - skippers
         return population([(Solver(), parameters.solver_count)], [(Verifier(), honest), (kind, skippers)])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Looks and lost locks per task, and the earnings of both kinds, in token units per task."""
+        """Looks and lost locks per task, and the earnings of verifiers that replay and of skippers, in token
+        units per task.
+        """
         case = self.case(point)
         played = simulate(case, runs=runs, rounds=rounds, seed=seed)
         kind = case.population.verifiers[1].strategy.name

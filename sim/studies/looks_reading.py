@@ -44,8 +44,8 @@ _UTILISATIONS: Final = tuple(Fraction(n, 100) for n in (10, 20, 30, 40, 50, 70, 
 
 
 def looking(parameters: MarketParameters) -> Looking:
-    """The terms and costs of looks for `sim.theory.looks`, with amounts in token units. `accuse` includes
-    what the accuser pays to the solver for the game that the accuser drops.
+    """The terms and costs of looks for `sim.theory.looks`, with amounts in token units. `accuse` includes the
+    accuser's payment to the solver for the dropped game.
     """
     gas = parameters.gas_price * TOKEN
     return Looking(
@@ -125,8 +125,8 @@ class Seen:
     # ------------------------------------------------------------------ findings
 
     def findings(self) -> list[Finding]:
-        """A finding for each grid in which every parameter has several values, then `price`. Without such a
-        grid, no findings.
+        """A finding for each grid in which every parameter has several values, followed by `price`. Without
+        such a grid, there are no findings.
         """
         made = []
         for grid, finding in ((LOCKS, self._locks), (LOOKERS, self._lookers), (SIZES, self._sizes)):
@@ -231,7 +231,7 @@ class Seen:
 
 
 def price() -> Finding:
-    """The cost of looks and locks, by the share of the time in which a lock is used for a seat."""
+    """A finding on the cost of looks and locks, by the share of the time in which a lock is used for a seat."""
     from sim.figures import Line, lines
 
     made = ROLLUP.setting(_BUDGET, _DAYS)

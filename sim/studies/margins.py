@@ -32,7 +32,7 @@ _SHORT: Final = 5
 _LONG: Final = 1_000
 """Segments of the longest tasks shown."""
 _REFERENCE: Final = 60
-"""Segments of the task for which the deterrence rule is shown."""
+"""Segments of the task whose deterrence rule is shown."""
 
 
 def margins() -> list[Finding]:
@@ -41,7 +41,7 @@ def margins() -> list[Finding]:
 
 
 def explosion() -> Finding:
-    """The least stake for a fixed audit, by K."""
+    """A finding on the least stake for a fixed audit, by K."""
     from sim.figures import Line, lines
 
     sizes = np.unique(np.geomspace(5, 1000, 40).astype(int))
@@ -64,7 +64,7 @@ def explosion() -> Finding:
 
 
 def reach() -> Finding:
-    """The least honest share with which the recommended terms still deter cheating, by K."""
+    """A finding on the least honest share with which the recommended terms still deter cheating, by K."""
     from sim.figures import Line, lines
 
     sizes = np.unique(np.geomspace(_SHORT, _LONG, 25).astype(int))
@@ -83,7 +83,7 @@ def reach() -> Finding:
 
 
 def audits() -> Finding:
-    """The cost of trust as a multiple of the budget, by K: the total, and the seats' fees."""
+    """A finding on the cost of trust as a multiple of the budget, by K: the total, and the seats' fees."""
     from sim.figures import Line, lines
 
     sizes = np.unique(np.geomspace(_SHORT, _LONG, 30).astype(int))
@@ -115,7 +115,7 @@ def audits() -> Finding:
 
 
 class Challenges(NamedTuple):
-    """What proving a false result costs a seat, and what the seat earns by it, for the default budget."""
+    """What it costs a seat to prove a false result, and what the seat earns by it, for the default budget."""
 
     costs: Mapping[int, float]
     """Cost in tokens by K."""
@@ -139,7 +139,7 @@ def challenges() -> Challenges:
 
 
 def reward() -> Finding:
-    """A seat's earnings from a conviction, compared with its cost of a challenge."""
+    """A finding on a seat's earnings from a conviction, compared with its cost of a challenge."""
     from sim.figures import Line, lines
 
     found = challenges()
@@ -157,7 +157,7 @@ def reward() -> Finding:
 
 
 def bond() -> Finding:
-    """The challenger's bond, compared with what a false challenge costs others."""
+    """A finding on the challenger's bond, compared with what a false challenge costs others."""
     parameters = MarketParameters()
     # Most games end within 30 days. Until then, the stake and the price wait, at 10 % a year.
     held = (parameters.stake + parameters.budget) / TOKEN
@@ -189,7 +189,8 @@ def _multiple(segments: int, draws: int) -> float:
 
 
 def _least_honest(segments: int, gain: float) -> float:
-    """Least honest share, by bisection, because S_min falls with h; NaN if even a share of 1 is too low.
+    """The least honest share with which the recommended stake deters cheating, or NaN if even a share of 1
+    does not. Bisection finds it, because S_min falls with h.
 
     The price is not counted as at risk.
     """
@@ -215,7 +216,9 @@ def _least_honest(segments: int, gain: float) -> float:
 
 
 def _at_risk(segments: int) -> float:
-    """A cheater's loss as a multiple of the budget: its stake, less the reward and restitution it gets back."""
+    """What a cheater loses by a conviction, as a multiple of the budget: its stake minus the reward and the
+    restitution, which it gets back.
+    """
     terms = recommended(segments, _BUDGET_UNITS)
     return (terms.stake - terms.reward - terms.restitution) / _BUDGET_UNITS
 

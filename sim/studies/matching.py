@@ -49,7 +49,8 @@ class Batch:
 
 
 def play(batch: Batch, *, runs: int, seed: np.random.SeedSequence) -> Columns:
-    """Shares of tasks done under each rule, and welfare per task: the worth minus the cost of the tasks done.
+    """Shares of tasks done under each rule, and welfare per task: the value of the tasks done minus their
+    cost.
 
     `done_most` is the maximum over all assignments; `done_form` is the expected value for the cheapest asks.
     A run is one draw.
@@ -96,9 +97,9 @@ def expected_done(batch: Batch, strength: Floats) -> Floats:
     """Mean number of tasks done by the cheapest asks, given the devices, (rows,), if strong devices are
     cheap.
 
-    Each task then goes to the strongest free device, if that device can do it. After k tasks done, this is
-    the (k + 1)-th strongest, which can do a task with chance F(s), where F is the (lognormal) distribution of
-    needs. This is a pure birth chain over k.
+    Each task then goes to the strongest free device, if that device can do it. After k tasks done, this
+    device is the (k + 1)-th strongest, which can do a task with chance F(s), where F is the (lognormal)
+    distribution of needs. So the number of tasks done is a pure birth chain.
     """
     ranked = -np.sort(-strength, axis=0)
     spread = math.hypot(batch.size_spread, batch.deadline_spread)

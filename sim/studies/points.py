@@ -47,14 +47,16 @@ def require(own: MarketParameters, parameters: MarketParameters, names: Sequence
 
 
 def asked(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[Grid]) -> list[Point]:
-    """Points of the grids that vary a parameter given by the operator, or of all grids if no grid does."""
+    """Points of the grids that vary at least one parameter that the operator gave. If no grid does, points of
+    all grids.
+    """
     names = {study.known(name) for name in given}
     return several(study, given, [one for one in grids if names & set(one)] or grids)
 
 
 def grid(points: Sequence[Point], values: Floats, x: str, y: str) -> tuple[Floats, Floats, Floats]:
-    """The values of parameters `x` (across) and `y` (up), and `values` as an array (len(up), len(across)),
-    with NaN where no point lies.
+    """The values of parameter `x` across and of parameter `y` upwards, and `values` as an array (len(up),
+    len(across)). Places without a point are NaN.
     """
     across, up = (np.array(sorted({float(point[name]) for point in points})) for name in (x, y))
     laid = np.full((len(up), len(across)), np.nan)
@@ -64,8 +66,8 @@ def grid(points: Sequence[Point], values: Floats, x: str, y: str) -> tuple[Float
 
 
 def crossing(x: Floats, y: Floats, error: Floats) -> tuple[float, float] | None:
-    """The zero, and its standard error, of the straight line through the two points around the first change
-    of sign.
+    """Where the first change of sign in `y` crosses zero, by a straight line through the two points around
+    it, and the standard error of that place.
 
     None if the sign does not change.
     """
@@ -85,7 +87,7 @@ def where(study: Study, point: Point, *names: str) -> str:
 
 
 def agreement(claims: Sequence[Claim]) -> Finding:
-    """A finding on the agreement with theory, for tables whose grids are too small for other findings."""
+    """A finding on the agreement with theory, for tables in which all grids are too small for other findings."""
     holding = sum(claim.holds for claim in claims)
     return Finding(
         f"Engine and theory agree within 4 standard errors on {holding:,} of {len(claims):,} numbers"
@@ -93,8 +95,8 @@ def agreement(claims: Sequence[Claim]) -> Finding:
 
 
 def of_both(share: float, parameters: MarketParameters) -> int:
-    """Number of verifiers of the first of two kinds that are compared: the given share, but at least one of
-    each kind.
+    """Number of verifiers of the first of two kinds: the given share of all verifiers, but with at least one
+    verifier of each kind.
 
     Raises ParameterError if there is only one verifier.
     """

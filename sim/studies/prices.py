@@ -1,6 +1,4 @@
-"""The price that theory expects of the engine's bidders if devices are alike, in which case the markup makes
-asks uniform.
-"""
+"""The price that theory expects of the engine's bidders if devices are alike. The markup then makes asks uniform."""
 
 from __future__ import annotations
 

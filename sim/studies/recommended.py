@@ -1,5 +1,5 @@
-"""Recommended terms in the engine: at every edge of their margins, cheating must lose and honest work must
-earn.
+"""Recommended terms in the engine: cheating must lose and honest work must earn at every edge of the terms'
+margins.
 
 The terms are those that `assay submit` recommends for each number of segments. The study varies the
 assumptions about the world around them. sim.studies.margins has the closed forms behind the numbers.
@@ -53,7 +53,7 @@ EDGES: Final[Mapping[str, Mapping[str, float]]] = {
     "all of the cheater's at once": {"honest_share": 0.5, "gain": 2 * BUDGET, "training_cost": 30 * TOKEN},
 }
 _ASKED: Final = "as asked"
-"""Name for points that are on no edge."""
+"""Name for the group of points that are on no edge."""
 _HONEST: Final = 0.0
 _CHEATERS: Final = (0.001, 0.1, 0.5, 1.0)
 """False shares of cheaters; the first is one segment."""
@@ -66,7 +66,7 @@ def parameters_for(segments: int) -> MarketParameters:
 
 
 def market(segments: int, amounts: Amounts) -> MarketParameters:
-    """A market with these amounts, which are given in the chain's units."""
+    """A market with the given amounts, which are in the chain's units."""
     values = {
         name: value if name in ("verifiers", "segments_per_verifier") else value * TOKEN // CHAIN_TOKEN
         for name, value in asdict(amounts).items()
@@ -86,8 +86,8 @@ class Recommended(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """The market with the terms for the largest number of segments. It serves only as the default: `case`
-        uses the terms for each point's own number of segments.
+        """The market with the terms for the largest number of segments. It is only the default, because
+        `case` uses the terms for each point's own number of segments.
         """
         return parameters_for(SEGMENTS[-1])
 
@@ -107,8 +107,8 @@ class Recommended(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Task sizes by false shares, at each edge. If the operator gives any other axis, there are no edges:
-        that axis is varied too, and parameters that are not given stay at the centre.
+        """Task sizes by false shares, at each edge. If the operator gives any other axis, there are no edges.
+        That axis is then varied too, and parameters without a given axis stay at the centre.
         """
         grid = super().points(given)
         names = {self.known(name) for name in given}
@@ -124,8 +124,8 @@ class Recommended(Study):
         return Case(parameters, self.population(parameters, point))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Either all solvers cheat or none does; they bid the same in both cases. At least one verifier is honest
-        and at least one is trusting, because the two kinds are compared.
+        """Either all solvers cheat or none does; they bid the same in both cases. Verifiers are honest or
+        trusting, with at least one of each kind, because the two kinds are compared.
         """
         honest = of_both(point["honest_share"], parameters)
         share = point["false_share"]
@@ -157,7 +157,7 @@ class Recommended(Study):
 
 
 class _Played:
-    """Advantage and profits by edge, in tokens per task."""
+    """Advantage of cheating, and solvers' profits, in tokens per task at each point, with the points of each edge."""
 
     def __init__(self, study: Recommended, table: Table, points: Sequence[Point]) -> None:
         self.study, self.points, self.table = study, points, table
@@ -203,7 +203,7 @@ class _Played:
         return f"{edge!r} with {', '.join(words)}"
 
     def cheating(self) -> Finding:
-        """The best cheater's advantage at each edge."""
+        """A finding on the best cheater's advantage at each edge."""
         series, best = [], {}
         for name, numbers in self._edges().items():
             cheats = [n for n in numbers if self.points[n]["false_share"] > 0]
@@ -225,7 +225,7 @@ class _Played:
         return Finding(sentence, _figure(series, "advantage of the best cheater, tokens a task"))
 
     def earning(self) -> Finding:
-        """The earnings of honest solvers, and of honest verifiers if solvers are honest."""
+        """A finding on the earnings of honest solvers, and of honest verifiers if solvers are honest."""
         seats = mean(self.table, "profit_verifier_honest") / TOKEN
         series, least = [], []
         for name, numbers in self._edges().items():

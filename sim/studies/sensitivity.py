@@ -54,7 +54,7 @@ _SEED: Final = 1
 
 
 class Outcome(NamedTuple):
-    """A column whose variance is explained."""
+    """A column of the table, whose variance the study explains."""
 
     column: str
     text: str
@@ -67,7 +67,7 @@ OUTCOMES: Final = (
 
 
 class Sensitivity(Study):
-    """Samples of all ranges at once."""
+    """Samples of all parameters' ranges, with cheating and honest solvers."""
 
     name = "sensitivity"
     common = True
@@ -102,7 +102,8 @@ class Sensitivity(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Both samples between the ends of each range. An axis with only one value stays at it.
+        """Both samples, between the ends of each range. A parameter whose axis has only one value stays at
+        that value.
 
         Raises SweepError for a parameter without a range, an axis with no values or more than two, or fewer
         than two axes that vary.
@@ -146,7 +147,7 @@ class Sensitivity(Study):
         return {name: round(value) if self.unit(name).whole else value for name, value in inside.items()}
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """All solvers cheat."""
+        """A population in which all solvers cheat."""
         return self._people(parameters, point, 1.0)
 
     def _people(self, parameters: MarketParameters, point: Point, rate: float) -> Population:
@@ -185,7 +186,7 @@ class Sensitivity(Study):
         return Answer(findings)
 
     def _part(self, table: Table, rows: Any) -> dict[str, Floats]:
-        """Values of the varying parameters, (points,), as fractions of their ranges."""
+        """The values of each varying parameter, (points,), as fractions of its range."""
         part = {}
         for name in RANGES:
             values = of_points(table, name)

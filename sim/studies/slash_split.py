@@ -60,7 +60,7 @@ class SlashSplit(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """Equal devices, a stake of 1,000 tokens, and a budget above every restitution."""
+        """A market with equal devices, a stake of 1,000 tokens, and a budget above every restitution."""
         return MarketParameters(
             device_spread=0.0, stake=1000 * TOKEN, budget=1000 * TOKEN, retrain_reward=125 * TOKEN
         )
@@ -85,7 +85,7 @@ class SlashSplit(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Two grids: splits, and delay penalties."""
+        """Points of two grids: splits, and delay penalties."""
         return asked(self, given, (SPLIT, PENALTY))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
@@ -96,8 +96,8 @@ class SlashSplit(Study):
         return self._people(parameters, Disguised(point["false_share"]), Insider(), point["honest_share"])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Profits in token units per task, and the convictions of the cheater with few false segments. The
-        other cases are deterministic, so one round of each is enough.
+        """Profits in token units per task, and the rate of convictions of the cheater with few false
+        segments. The other cases are deterministic, so one round of each is enough.
         """
         case = self.case(point)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SPLIT: Final = ("reward", "restitution")
 PENALTY: Final = ("reward", "delay_penalty")
 UNIT: Final = 1 / TOKEN
-"""Error of deterministic amounts, which are rounded to whole units."""
+"""Error of amounts that are deterministic but rounded to whole units."""
 
 
 class Forms:
@@ -47,8 +47,8 @@ class Forms:
             / TOKEN
             for own in (True, False)
         )
-        """Stake that a cheater loses if it recovers reward and restitution (`net`), or only the reward
-        (`net_challenger`).
+        """Stake that a cheater loses if it gets back both the reward and the restitution (`net`), or only the
+        reward (`net_challenger`).
         """
         self.reward = self.stake - self.net_challenger
         self.claims = parameters.verifiers * (parameters.game_cost + parameters.seat_fee) / TOKEN
@@ -60,14 +60,14 @@ class Forms:
 
     @property
     def conceding(self) -> float:
-        """Loss of a colluding solver and submitter that convict the solver themselves, including the draw and
-        the gas.
+        """Loss of a solver and submitter that collude and convict the solver themselves, including the draw
+        and the gas.
         """
         return self.net + self.parameters.draw_fee / TOKEN + self.task + self.defence + self.dispute
 
     @property
     def late(self) -> float:
-        """Loss of a colluding solver and submitter that let a deadline pass. Half of the penalty returns to
+        """Loss of a solver and submitter that collude and let a deadline pass. Half of the penalty returns to
         the submitter.
         """
         penalty = self.parameters.delay_penalty
@@ -75,7 +75,7 @@ class Forms:
 
     @property
     def work(self) -> float:
-        """Cost of all seats together to prove a false result."""
+        """Cost of proving a false result, for all seats together."""
         parameters = self.parameters
         replay = parameters.replay_cost * parameters.training_cost / parameters.segments / TOKEN
         return self.audits * replay + parameters.verifiers * self.dispute
@@ -102,8 +102,8 @@ class Forms:
 
     @property
     def insured(self) -> float:
-        """Advantage over honest work of a cheater that concedes what would be proven. It
-        pays the price to itself.
+        """Advantage over honest work of a cheater that concedes what would be proven. The cheater is also the
+        submitter, so it pays the price to itself.
         """
         parameters, caught = self.parameters, self.caught
         saved = self.false / parameters.segments * parameters.training_cost
@@ -141,7 +141,7 @@ Part = tuple[list[Finding], list[Claim]]
 
 
 def cost(rows: Rows) -> Part:
-    """The cost of a self-challenge at each split."""
+    """Findings and claims on the cost of a self-challenge at each split."""
     chosen = within(rows.study, rows.points, SPLIT)
     claims = []
     overhead = np.array([form.conceding - form.net for form in rows.forms])
@@ -192,7 +192,7 @@ def cost(rows: Rows) -> Part:
 
 
 def concession(rows: Rows) -> Part:
-    """The settings in which conceding is cheaper than missing a deadline."""
+    """Findings and claims on the settings in which conceding is cheaper than missing a deadline."""
     chosen = within(rows.study, rows.points, PENALTY)
     claims, limits = [], []
     gain = rows.means["conceding"] - rows.means["late"]
@@ -276,7 +276,7 @@ def _concessions(
 
 
 def whistleblowers(rows: Rows) -> Part:
-    """Earnings of all verifiers of a task by proving a false result, by reward."""
+    """Findings and claims on what all verifiers of a task together earn by proving a false result, by reward."""
     every = within(rows.study, rows.points, SPLIT)
     first = min(rows.points[n]["restitution"] for n in every)
     chosen = sorted(
@@ -325,7 +325,9 @@ def whistleblowers(rows: Rows) -> Part:
 
 
 def insured(rows: Rows) -> Part:
-    """The advantage of a cheater that concedes what would be proven, by the cost of the concession."""
+    """Findings and claims on the advantage of a cheater that concedes what would be proven, by the cost of
+    the concession.
+    """
     chosen = within(rows.study, rows.points, SPLIT)
     claims = []
     for n in chosen:

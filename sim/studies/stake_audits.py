@@ -1,4 +1,4 @@
-"""Stake and audits: from which stake on does the best cheater earn no more than honest work, and what does a
+"""Stake and audits: with which stake does the best cheater earn no more than honest work, and what does a
 long task need?
 
 At every point, honest work and cheaters with several false shares are played under the same seed. The figure
@@ -45,7 +45,9 @@ class StakeAudits(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """Equal devices. A conviction pays only verifiers out of the stake, so the stake can be small."""
+        """A market with equal devices. A conviction pays nobody but verifiers out of the stake, so the stake
+        can be small.
+        """
         return MarketParameters(device_spread=0.0, restitution=0, retrain_reward=0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
@@ -69,11 +71,11 @@ class StakeAudits(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Two grids: stakes by audits, and lengths by milestones."""
+        """Points of two grids: stakes by audits, and lengths by milestones."""
         return asked(self, given, (MAP, LENGTHS))
 
     def case(self, point: Point) -> Case:
-        """One part of the task, with the part's segments and cost, but the gain of the whole task."""
+        """The market of one part of the task. It has the part's segments and cost, but the gain of the whole task."""
         whole = super().case(point).parameters
         parts = int(point["milestones"])
         segments = -(-whole.segments // parts)
@@ -147,7 +149,7 @@ class _Forms:
             "cost": parameters.training_cost,
         }
         self.defence = parameters.gas_defence * parameters.gas_price * TOKEN
-        """Gas for defending the game that is lost, which a conviction costs in addition to the stake."""
+        """Gas for defending the lost game. Like the stake, it is part of the cost of a conviction."""
         self.honest = case.population.honest
         self.caught = self.chance(self.false)
         self.swing = parameters.stake + price + parameters.gain + self.defence
@@ -164,7 +166,7 @@ class _Forms:
         )
 
     def coin(self, tasks: int) -> Floats:
-        """Standard error of a measured chance of conviction, but at least one task's share."""
+        """Standard error of a measured chance of conviction over `tasks` tasks, but at least 1 / `tasks`."""
         return np.maximum(np.sqrt(self.caught * (1 - self.caught) / tasks), 1 / tasks)
 
     @property
@@ -251,7 +253,9 @@ def _lengths(
     tasks: int,
     table: Table,
 ) -> tuple[list[Finding], list[Claim]]:
-    """The stake that ends cheating, by length: by theory, and from the engine's conviction rate."""
+    """Findings and claims on the stake that ends cheating, by length: by theory, and from the engine's
+    conviction rate.
+    """
     numbers = within(study, points, LENGTHS)
     price = forms[numbers[0]].money["price"]
     rows, claims = [], []

@@ -42,12 +42,12 @@ SEEDS: Final = 2
 claim must hold with each seed alone and with both together (`checks`).
 """
 CHANCE: Final = 0.02
-"""Absolute tolerance that is narrow enough for any chance, however small."""
+"""Absolute tolerance that is narrow enough for a chance of any size."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A number that theory expects, and the engine's measurement of it."""
+    """A number that theory expects, and the number that the engine measured."""
 
     text: str
     expected: float
@@ -57,11 +57,13 @@ class Claim:
     draws: int = field(kw_only=True)
     """Number of distinct draws behind the measurement (`sim.studies.tables.draws`)."""
     bound: float = field(default=0.0, kw_only=True)
-    """Absolute tolerance that is narrow enough for any expected value: CHANCE, or CHANCE times an amount."""
+    """Absolute tolerance that is narrow enough for any expected value: CHANCE for a chance, and CHANCE times
+    an amount for an amount.
+    """
 
     @property
     def tolerance(self) -> float:
-        """Tolerated difference: 4 standard errors, so that a right claim fails once in 16,000 times."""
+        """The largest tolerated difference: 4 standard errors, so that a right claim fails once in 16,000 times."""
         return 4 * self.error + 1e-12
 
     @property
@@ -102,8 +104,8 @@ class Study(ABC):
     """
 
     common: ClassVar[bool] = False
-    """Whether all points use the same random numbers, from one seed. It is meant for studies of differences
-    between points, which make no claims.
+    """Whether all points use the same random numbers, from one seed. Only studies of differences between
+    points need this, and they make no claims.
     """
 
     name: ClassVar[str]
@@ -120,7 +122,7 @@ class Study(ABC):
         return {}
 
     def extra(self) -> Mapping[str, Extra]:
-        """Parameters of this study that are not the market's. `axes` has a value for each."""
+        """This study's own parameters, which the market does not have. `axes` has a value for each."""
         return {}
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
@@ -147,7 +149,9 @@ class Study(ABC):
         return Case(parameters, self.population(parameters, point))
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Results of one point with one seed, a row for each run. Markets that are to be compared share the seed."""
+        """Results of one point with one seed: a row for each run. Markets that the study compares use the
+        same seed.
+        """
         return simulate(self.case(point), runs=runs, rounds=rounds, seed=seed)
 
     @abstractmethod

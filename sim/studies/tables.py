@@ -37,7 +37,8 @@ def standard_error(table: Table, name: str) -> Floats:
 
 
 def draws(table: Table, *points: int, each: int | None = None) -> int:
-    """Number of distinct draws behind the rows of some points: `each` per run, by default one per round.
+    """Number of distinct draws behind the rows of some points. Each run counts as `each` draws, or by default
+    as one per round.
 
     Rows with the same seed, stream and run have used the same random numbers, so they count once.
     """

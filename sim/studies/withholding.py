@@ -1,10 +1,11 @@
-"""Withholding: a cheater serves nothing if an honest seat would convict it, and a jury is drawn.
+"""Withholding: a cheater serves nothing if an honest seat would convict it, and a jury is drawn to judge
+that.
 
 The engine is not used. Tasks with one false segment are drawn here, with seats, juries of distinct accounts,
 claims, redraws and retrainers, and are compared with `sim.theory.withholding`. Amounts are those recommended
-for a task of 1,000 tokens on a rollup, as multiples of the budget. As the stake assumes, the cheater is also
-the submitter, challenger and retrainer. So withholding pays no better than honest work if juries find it and
-somebody is sure to retrain.
+for a task of 1,000 tokens on a rollup, as multiples of the budget. The stake assumes that the cheater is also
+the submitter, challenger and retrainer, and so does this study. Therefore, withholding pays no better than
+honest work if juries find it and somebody is sure to retrain.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
 
 JURORS: Final = RECOMMENDED.min_jurors
 BURN: Final = 16
-"""If a jury finds data withheld, the solver loses 1 / BURN of its stake (TaskMarket.withheld). The claimant
-is paid from it; the rest burns.
+"""If a jury finds data withheld, the solver loses 1 / BURN of its stake (TaskMarket.withheld). Out of this
+amount the claimant is paid; the rest burns.
 """
 BUDGET: Final = 1_000
 DAYS: Final = 3
@@ -160,7 +161,7 @@ class Withholding(Study):
         expected: Sequence[float],
         least: Sequence[float],
     ) -> list[Claim]:
-        """A claim for each point. `least` has the least standard errors."""
+        """A claim for each point. Each claim's standard error is at least the one that `least` has for the point."""
         seen, errors = mean(table, name), standard_error(table, name)
         return [
             Claim(
@@ -175,7 +176,8 @@ class Withholding(Study):
         ]
 
     def _no_gain(self, table: Table, points: Sequence[Point]) -> list[Claim]:
-        """Claims that withholding earns no more than honest work, apart from data that juries do not find.
+        """Claims that withholding earns no more than honest work, if the gain from data that juries fail to
+        find is left out.
 
         They cover points at which all honest accounts are free, somebody is sure to retrain, and at least as
         many accounts are honest as the stake assumes.
@@ -200,7 +202,9 @@ class Withholding(Study):
 
 
 def _coin(table: Table, chance: float) -> float:
-    """Standard error of a chance, but at least one task's share, because a rare event may not occur at all."""
+    """Standard error of a chance over the table's tasks, but at least one event in all tasks, because a rare
+    event may not occur at all.
+    """
     tasks = float(table["rounds"][0] * (table["run"].max() + 1))
     return max(math.sqrt(max(0.0, chance * (1 - chance)) / tasks), 1 / tasks)
 
@@ -265,7 +269,7 @@ def _advantages(points: Sequence[Point], terms: Withheld | None = None) -> list[
 
 
 def _juries(points: Sequence[Point], seen: Floats) -> Finding:
-    """How often juries find withheld data, by honest and free accounts."""
+    """A finding on how often juries find withheld data, by honest and free accounts."""
     from sim.figures import Line, lines
 
     series = []
@@ -300,7 +304,7 @@ def _juries(points: Sequence[Point], seen: Floats) -> Finding:
 
 
 def _retrainers(points: Sequence[Point], seen: Floats) -> Finding:
-    """The advantage of withholding, by the chance that somebody retrains."""
+    """A finding on the advantage of withholding, by the chance that somebody retrains."""
     base = next(p for p in points if p["honest"] == float(RULES.honest_share) and p["free"] == 1)
     terms, d, saved = withheld(), caught(base), 1 / audit()[0]
     least = least_retrained_stake(terms, caught=d, saved=saved)

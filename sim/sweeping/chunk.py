@@ -37,7 +37,7 @@ def play_chunk(chunk: Chunk) -> bytes:
 
 
 def _play(study: Study, chunk: Chunk, number: int) -> Columns:
-    """Both seeds' rows of one point, the first seed's first."""
+    """The rows of one point for each seed, in the order of the seeds."""
     point, stream = chunk.points[number], _stream(study, chunk, number)
     halves = []
     for seed, runs in enumerate(_shares(study, chunk.runs)):
@@ -55,7 +55,7 @@ def _play(study: Study, chunk: Chunk, number: int) -> Columns:
 
 
 def _shares(study: Study, runs: int) -> tuple[int, ...]:
-    """Runs per seed. A `common` study makes no claims, so it needs no second seed."""
+    """Number of runs with each seed. A `common` study has only one seed, because it makes no claims."""
     seeds = 1 if study.common else SEEDS
     return tuple((runs + number) // seeds for number in reversed(range(seeds)))
 

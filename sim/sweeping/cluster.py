@@ -20,12 +20,12 @@ from sim.sweeping.workers import AHEAD, THREADS, Played, Workers
 
 
 class ClusterLost(Retryable):
-    """The cluster does not answer, or lost workers more often than it retries."""
+    """The cluster does not answer, or has lost workers more often than it retries a chunk."""
 
 
 def ray_workers(address: str) -> Workers:
-    """Play on the cluster at `address` ("ray://host:10001", "auto"), or on a cluster that is started here
-    ("local").
+    """Play on the cluster at `address` ("ray://host:10001", "auto"), or, if the address is "local", on a
+    cluster that is started on this machine.
 
     Raises SweepError without the extra, and ClusterLost if there is no cluster or the connection is lost.
     """

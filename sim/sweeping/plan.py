@@ -29,8 +29,8 @@ _WORK: Final = 1_000_000
 may have more.
 """
 _CHUNKS: Final = 32
-"""Minimum number of chunks of a sweep, so that processes finish at about the same time. A sweep with fewer
-points has one chunk per point.
+"""Minimum number of chunks of a sweep, so that all processes finish at about the same time. A sweep with
+fewer points than this has one chunk per point.
 """
 
 

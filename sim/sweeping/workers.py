@@ -98,8 +98,8 @@ def _start(parent: Connection) -> None:
 
 
 def _end_with(parent: Connection) -> None:
-    """Exit when the parent is gone. A killed parent does not close its queues, but its end of this pipe
-    closes. Without this, workers would wait for ever.
+    """Exit when the parent is gone. A parent that is killed does not close its queues, but its end of this
+    pipe closes. Without this function, workers would wait for ever.
     """
     wait_for([parent])
     os._exit(1)

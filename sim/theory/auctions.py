@@ -118,9 +118,7 @@ def descending(market: Market, *, late: bool = False) -> Outcome:
 
 
 def late(market: Market) -> Outcome:
-    """Return the expectations of `descending` if each bid comes in the last second, so that the undercut
-    doubles.
-    """
+    """Return the expectations of `descending` if each bid comes in the last second, which doubles the undercut."""
     return descending(market, late=True)
 
 

@@ -60,8 +60,8 @@ def stake_at(
 ) -> Values:
     """Return the stake with which `advantage_at` is 0: (f c + G) / D - (1 - kept) G - p, for f above 0.
 
-    It is negative if losing the price alone deters. It is infinite if cheating gains something and is never
-    convicted (D = 0).
+    The stake is negative if losing the price alone deters. It is infinite if cheating gains something and is
+    never convicted (D = 0).
     """
     d, f, g = within("caught", caught, 0, 1), within("share", share, 0, 1), within("gain", gain, 0)
     if not bool(np.all(f > 0)):

@@ -95,8 +95,8 @@ def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> 
 
 
 def caught_by_others(law: ArrayLike, missed: ArrayLike) -> Values:
-    """Return the chance that a seat that the owner does not hold finds something: the sum over j of law_j (1
-    - a^(V - j)).
+    """Return the chance that a seat of somebody other than the owner finds something: the sum over j of law_j
+    (1 - a^(V - j)).
 
     `law` is the result of `seats_law`, (V + 1,); `missed` is a, for one number of false segments or for
     several.
@@ -157,8 +157,8 @@ def least_effective_stake(
 ) -> int:
     """Return the part of a stake S that a cheater risks if it plays every role of `self_challenge`.
 
-    This amount, not S, enters the no-cheating condition. At the least stake that terms allow, it is a
-    quarter, rounded up, if the cheater also holds all seats.
+    This amount, not S, enters the no-cheating condition. If the stake is the least that terms allow and the
+    cheater also holds all seats, this amount is a quarter of the stake, rounded up.
     """
     return self_challenge(
         stake=stake, reward=reward, restitution=restitution, seats=seats, seat_pay=seat_pay, own_task=True

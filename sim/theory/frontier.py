@@ -1,8 +1,8 @@
-"""When the minimum stake explodes, how many audits prevent that, and how milestones help instead.
+"""When the minimum stake explodes, how many audits prevent this, and how milestones help instead.
 
 A stake's multiple is S_min / p: the minimum stake divided by the task's price. Everything follows from the
-zero-profit stake (`cheating`). The cost is taken to equal the price, and the gain G is given as a ratio
-g = G / p, so token units appear only in `milestones` and `fewest_milestones`.
+zero-profit stake (`cheating`). The cost is taken to equal the price, and the gain G is given as a ratio g = G
+/ p, so token units appear only in `milestones` and `fewest_milestones`.
 """
 
 from fractions import Fraction
@@ -180,7 +180,8 @@ def largest_segments(
     multiple: float,
     most: int = 1 << 14,
 ) -> int:
-    """Return the largest K up to `most` for which S_min is at most `multiple` p; 0 if even K = 1 is too many.
+    """Return the largest K up to `most` for which S_min is at most `multiple` p; 0 if S_min is larger even
+    for K = 1.
 
     Beyond this K, the stake explodes for a given audit. K is doubled from 1, then bisected. With more
     segments, a false segment is drawn more rarely, so S_min does not fall with K while q < K. While q >= K,
@@ -259,7 +260,7 @@ def fewest_milestones(
     multiple: float,
 ) -> Milestones | None:
     """Return the split into the fewest tasks whose stake is at most `multiple` times the whole price, or None
-    if there is none.
+    if no split meets this limit.
     """
     limit = number("multiple", multiple, 0) * price
     for tasks in range(1, count("segments", segments, 1) + 1):

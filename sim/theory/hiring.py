@@ -1,4 +1,5 @@
-"""An attacker's cost of having honest accounts drawn for its own tasks, so that no other task can draw them.
+"""An attacker's cost of having honest accounts drawn for the attacker's tasks, so that no other task can draw
+these accounts.
 
 An account has one seat at a time, and its offer names the least fee that it accepts for a seat
 (`Offer.seatFee`). So an attacker that pays this fee gets the account, and no way of drawing can make the

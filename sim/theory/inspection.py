@@ -45,8 +45,8 @@ class Payoffs(NamedTuple):
 
 
 class Equilibrium(NamedTuple):
-    """The rates of an equilibrium: `cheating` is the rate of false submissions, `checking` the rate of seats
-    that are replayed.
+    """The rates of an equilibrium. `cheating` is the rate of false submissions; `checking` is the share of
+    seats that are replayed.
     """
 
     cheating: float
@@ -245,9 +245,9 @@ def gain_against_cheater(duty: Duty, *, hit: float, verifiers: int, found: float
 
 
 def least_attestation_fee(*, cost: float) -> float:
-    """Return k, the fee below which a verifier that replays would lose by taking part.
+    """Return k, the least fee with which a verifier that replays does not lose by taking part.
 
-    Fees fill the seats, but do not induce replays as long as a copied attestation earns the same
+    Fees fill the seats, but do not induce replays while a copied attestation earns the same fee
     (`cheating_rate`).
     """
     return number("cost", cost, 0)

@@ -38,7 +38,7 @@ class Looking(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """V q: segments of all seats, and the most looks of a task."""
+        """V q: the number of segments of all seats, which is also the most looks that a task can have."""
         return self.verifiers * self.segments
 
 
@@ -63,8 +63,8 @@ class Skipping(NamedTuple):
 def looks_by_level(*, slots: int, chance: float) -> Values:
     """Return the mean numbers of looks of levels 1 ... 4, (4,), if every look is attested.
 
-    The result is exact: m looks of a level have a binomial number of looks on the next level, until V q looks
-    have been picked in all.
+    The result is exact: m looks of a level lead to a binomial number of looks on the next level, until V q
+    looks have been picked in all.
     """
     n, e = count("slots", slots, 1), number("chance", chance, 0, 1)
     # Chance of m looks on the level when there are t in all.

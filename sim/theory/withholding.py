@@ -35,7 +35,9 @@ class Withheld(NamedTuple):
     stake: float
     """S: stake of the solver."""
     burn: float
-    """Part of the stake that the solver loses if a jury finds data withheld, including the claimant's payment."""
+    """The part of the stake that the solver loses if a jury finds data withheld. It includes the claimant's
+    payment.
+    """
     reward: float
     """R: reward of a conviction while the task can still be settled."""
     retrain_reward: float
@@ -44,7 +46,9 @@ class Withheld(NamedTuple):
     """Paid to the submitter on a conviction."""
     price: float
     gain: float
-    """G: value of a false result to its maker, counted in full as in `cheating`: it may be used before a conviction."""
+    """G: value of a false result to its maker. It counts in full, as in `cheating`, because the result may be
+    used before a conviction.
+    """
     shared: bool = True
     """Whether the cheater is also the submitter, as the recommended stake assumes. It then recovers the
     restitution, and cannot lose the price, because it pays the price to itself.
@@ -94,7 +98,7 @@ def withheld_in_the_end(verdict: Verdict, *, honest: float, claims: int = CLAIMS
 
 
 def retraining_chance(*, cost: float, reward: float) -> float:
-    """Return the chance that somebody retrains a withheld task, if people retrain as long as it pays.
+    """Return the chance that somebody retrains a withheld task, if people retrain for as long as it pays.
 
     Only the first retrainer is rewarded, and all retrainers are equally likely to be first. Their number is
     Poisson with the mean x at which the expected reward equals the cost: R (1 - e^-x) / x = c. The chance is
@@ -176,8 +180,8 @@ def least_retrained_stake(
 
 
 def _submitter(terms: Withheld) -> float:
-    """Cost of a conviction to the cheater besides the stake: minus the recovered restitution, or the lost
-    price.
+    """What a conviction costs the cheater besides the stake: the lost price, or, if the cheater is also the
+    submitter, minus the restitution that it recovers.
     """
     return -terms.restitution if terms.shared else terms.price
 

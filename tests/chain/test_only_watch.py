@@ -26,7 +26,9 @@ def test_terms_are_those_of_the_task_that_has_the_number_now(
         fund(client, 2000)
     solver.audit.register(0, ANYTHING)
     snapshot = chain.connection.request("evm_snapshot")
-    with connect(chain.url, deployed, "dev:7", sending=SENDING) as rival:  # closed, so that it sends nothing again
+    with connect(
+        chain.url, deployed, "dev:7", sending=SENDING
+    ) as rival:  # closed, so that it sends nothing again
         fund(rival, 2000)
         rival.market.post(terms(training_period=600))
     stop = Paced()
