@@ -65,7 +65,8 @@ class Trained:
     @classmethod
     def of(cls, losses: list[float], held_out: dict[str, float]) -> Trained:
         """The result of a run, from the losses of all its steps and its held-out figures."""
-        curve = [sum(losses[k : k + EVERY]) / EVERY for k in range(0, len(losses), EVERY)]
+        parts = [losses[k : k + EVERY] for k in range(0, len(losses), EVERY)]
+        curve = [sum(part) / len(part) for part in parts]
         last = losses[-max(1, len(losses) // 10) :]
         return cls(curve, sum(last) / len(last), held_out)
 
