@@ -4,6 +4,7 @@ plain float32 torch. Needs no chain.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -164,9 +165,9 @@ def _summary(prepared: Prepared, exact: Side, plain: Side, steps: list[Step]) ->
     load = prepared.load
     followed = [apart(step.losses, step.torch) for step in steps if step.torch]
     if followed:
-        furthest = max(followed)
+        furthest = math.nan if any(map(math.isnan, followed)) else max(followed)
         yield f"losses of {len(followed)} steps are at most {100 * furthest:.2g} % apart from torch's float32"
-        if furthest > SHOWN_APART:
+        if not furthest <= SHOWN_APART:  # also if it is NaN
             yield (
                 "note: training is chaotic, and small differences grow; what exact arithmetic does to a training is in "
                 "docs/numerics.md"

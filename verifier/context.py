@@ -164,7 +164,7 @@ class Context:
         """The terms of a task. They are kept in memory, except those of a task that still takes bids: its post
         is recent, and a re-organisation may give the number to another task. Raises ChainError.
         """
-        if task in self._terms:
+        if task in self._terms and not takes_bids:
             return self._terms[task]
         terms = self.client.market.terms(task)
         if not takes_bids:

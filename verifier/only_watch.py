@@ -48,7 +48,7 @@ class OnlyWatch(Node):
 
     def run(self, once: bool = False) -> ExitCode:
         """Run until stopped; with `once`, until every followed task is over (at least one). Returns FRAUD
-        if a solver was found false. Raises ChainError, PortTaken, PortRefused.
+        if a solver was found false. Raises ChainError, PortTaken, PortRefused, NoSuchHost, NotStarted.
         """
         with self._monitored("verifier", self._folder, self._registry):
             return self._loop(once)
@@ -104,10 +104,10 @@ class OnlyWatch(Node):
 
     def _see(self, view: TaskView, now: int) -> None:
         task = view.task
+        if view.status is TaskStatus.BIDDING:  # a re-organisation may give the number to another task
+            self._terms.pop(task, None)
         terms = self._terms.get(task) or self._chain.market.terms(task)
-        if (
-            view.status is not TaskStatus.BIDDING
-        ):  # until then a re-organisation may give the number to another
+        if view.status is not TaskStatus.BIDDING:
             self._terms[task] = terms
         follow(self.alerts, self._settings, self._market, view, terms, now)
         stands = view.status, view.size, view.open_games

@@ -16,7 +16,8 @@ stage imports only the stages listed above it:
 
 `pipeline` runs the stages in this order; `assembly` calls lowering and update to write their instructions.
 All stages share `errors`, `types` (the types of torch and of programs) and `streams` (of random numbers).
-Each stage keeps its refusals in its module `checks`, with the messages and remedies that the submitter reads.
+The module `checks` of a stage, if it has one, holds the stage's refusals, with the messages and remedies that the
+submitter reads.
 """
 
 from __future__ import annotations

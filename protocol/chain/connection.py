@@ -1,7 +1,8 @@
 """A connection to a chain: retried reads of blocks, contracts and accounts, through one or more of its nodes.
 
-Reads are retried, because asking twice changes nothing. A read that names a block is retried even if a node
-says that it does not have the block, because that node may lag behind the one that answered before.
+Reads are retried, because asking twice changes nothing. Reads of a given block, calls and nonces at a given
+block, and reads of the logs of a block given by its hash are retried even if a node says that it does not
+have the block, because that node may lag behind the one that answered before.
 `broadcast` is the only write and is never retried here: `transactions` uses the journal to decide whether to
 send again.
 """

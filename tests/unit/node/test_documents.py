@@ -24,6 +24,7 @@ OWN = {
     "protocol/execution/workers/worker.py": "the parent process",
     "protocol/node/monitoring/alerts.py": "a database in the home folder",
     "protocol/node/monitoring/outbox.py": "a database in the home folder",
+    "protocol/tasks/bundles/manifest.py": "a manifest that pydantic has parsed before",
     "solver/control.py": "a process of the same user, or of root",
     "solver/orders.py": "a file in the home folder",
 }
