@@ -35,8 +35,8 @@ class Opened(Protocol):
 
 @dataclass(frozen=True)
 class Weights:
-    """The outcome for a file whose tensors all match the result: the number of the file's tensors, and the
-    names of the result's tensors that the file lacks.
+    """What `compare` returns for a file whose tensors all match the result's: how many tensors the file has,
+    and the names of the result's tensors that it lacks.
     """
 
     tensors: int

@@ -39,8 +39,9 @@ PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.MAPS, Rule.DISK, Rule.GAMES,
 tasks are read.
 """
 LATEST = 2.0
-"""While a task's post is not final, a bid on it waits until the time left for bidding is at most this many
-times the seconds that one look and one transaction's inclusion take together.
+"""A bid on a task whose post is not yet final is put off until shortly before bidding closes: until the time
+left is at most LATEST times the sum of the interval between looks and the time a transaction takes to be
+included.
 """
 
 

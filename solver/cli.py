@@ -74,7 +74,7 @@ def run(
     verbose: VerboseOption = False,
 ) -> ExitCode:
     """Find a task, bid, train it, serve and defend it, collect, and start over. Press Ctrl-C once to stop
-    when no deadline is near, twice to stop at once.
+    after the running segments and the moves that are owed, twice to stop at once.
     """
     from protocol.node.process import importing, keep_memory
 

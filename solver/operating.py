@@ -108,7 +108,9 @@ def drain(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption
 
 
 def stop(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Stop as Ctrl-C does: when no deadline is near, with exit code 130. Tasks are not touched."""
+    """Stop as Ctrl-C does: after the running segments and the moves that are owed, with exit code 130. Tasks
+    are not touched.
+    """
     from solver.asking import order
 
     order(at_home(home), "stop", as_json, wait)

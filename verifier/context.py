@@ -161,8 +161,9 @@ class Context:
         return until - seconds_beside(self.clocks(self.client), waits=waits)
 
     def terms(self, task: int, *, takes_bids: bool = False) -> Terms:
-        """The terms of a task. They are kept in memory, except those of a task that still takes bids: its post
-        is recent, and a re-organisation may give the number to another task. Raises ChainError.
+        """The terms of a task. They are kept in memory unless `takes_bids`, which says that the task still
+        takes bids: its post is then recent, and a re-organisation may give the number to another task. Raises
+        ChainError.
         """
         if task in self._terms and not takes_bids:
             return self._terms[task]

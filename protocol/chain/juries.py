@@ -23,8 +23,8 @@ class Juries(BoundContract):
 
     def claim(self, task: int, seat: int, item: int) -> Receipt:
         """As the account of a seat or look that has not attested: claim that an item cannot be fetched. The
-        account may do this at most `most_claims` times (protocol.dispute.juries). Locks an audit fee and a
-        draw fee from the account's free balance, and requests the draw of the jury.
+        account may do this at most `most_claims` times in one seat or look (protocol.dispute.juries). Locks
+        an audit fee and a draw fee from the account's free balance, and requests the draw of the jury.
         """
         return self.write("claim", task, seat, item)
 

@@ -30,8 +30,8 @@ def write_atomically(path: Path, data: BytesLike) -> None:
 
 
 def write_new(path: Path, data: BytesLike) -> None:
-    """Like `write_atomically`, but `path` must not exist. Raises FileExistsError, also if another process creates
-    the file first.
+    """Like `write_atomically`, but raises FileExistsError if `path` already exists, even if another process
+    created it only during the write.
     """
     with _written(path, _link) as file:
         file.write(memoryview(data).cast("B"))

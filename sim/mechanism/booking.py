@@ -75,9 +75,7 @@ def compensate(
     ledger: Ledger, rows: Indices, solvers: Indices, seats: Indices, spoke: Flags, *, cost: int, fee: int
 ) -> None:
     """Commitments.compensate, openLate: out of the stake, pay a game's cost and the fee to each seat that
-    challenged.
-
-    `seats`: accounts of the ledger, (V, n).
+    spoke up, which is one with a challenge that was not dismissed.
     """
     amounts = ledger.amount(cost + fee) * spoke
     ledger.take(rows, solvers, amounts.sum(axis=0))

@@ -147,7 +147,8 @@ class Looking:
         self._auditing.accounts += taken.values()
 
     def _ask_for_more(self) -> None:
-        """Prepare the draw of the next level, unless all levels have been drawn. The next call leaves no look
+        """Prepare the draw of the next level. Do nothing if no look of this level is attested, if as many
+        looks are picked as a task can have, or if this is the last level. The next call leaves no look
         pending, and so requests that draw.
         """
         parameters = self._stage.scenario.parameters

@@ -163,7 +163,9 @@ class Seen:
         return claims
 
     def _sales(self, number: int) -> list[Claim]:
-        """Claims on sales. There are none if a solver may have paid for another stake with its earnings."""
+        """Claims about the share of tasks sold. There are none if a solver could earn enough during the run
+        to pay for another stake.
+        """
         parameters = self.cases[number]
         if self.rounds * parameters.budget >= parameters.stake:
             return []

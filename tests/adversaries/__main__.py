@@ -1,7 +1,7 @@
-"""`python -m tests.adversaries CHEAT [--task N] …`: a party that cheats, as a separate process.
+"""`python -m tests.adversaries CHEAT [--task N] …`: run a party that cheats, as a separate process.
 
-The node, its settings and its exit codes are those of the production party. Only the strategy and the machine
-differ: on this machine, the steps of an honest party may be late or fail.
+The node, its settings and its exit codes are those of the production party. Only the strategy differs, and
+options can make steps late or fail, also those of an honest party.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""An accomplice of a cheat: it convicts the solver in its own game once an honest seat has committed.
+"""An accomplice of a cheat: it convicts the solver in a game that it has opened itself, once an honest seat
+has committed.
 
 The accomplice has no seat. It plays by the rules, but holds its judgment back until another challenger has
-committed to the task, or until its patience ends. By then the honest seat's bond is locked, and any game that
-the honest seat plays is not the one that convicts. The accomplice gets only the reward.
+committed to the task, or until its patience ends. By then the honest seat's bond is locked, and the game that
+convicts is the accomplice's, not the honest seat's. The accomplice gets only the reward.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class Accomplice:
         self._patience = patience
 
     def __call__(self, game: GameView, run: Run, revealed: Revealed, provider: Provider) -> Move | None:
-        """The honest next move. If the move is a judgment, it is held back until another challenger has
-        committed to the task, or until the patience ends.
+        """The honest next move. If the move is a judgment, waits until another challenger has committed to
+        the task, or until the patience ends, before returning it.
         """
         move = challenger.next_move(game, run, revealed, provider)
         if move is not None and move.function.startswith(JUDGMENT):

@@ -31,7 +31,9 @@ def doubled(bits: int) -> int:
 
 
 def shifted(bits: int) -> int:
-    """An integer that is 2^32 larger: enough to change a product of 2^46 after rounding to binary32."""
+    """The bits of an integer that is 2^32 larger. The difference is enough to change a product of 2^46 after
+    rounding to binary32.
+    """
     return bits + (1 << 32)
 
 
@@ -140,7 +142,7 @@ class SkippingExecutor:
 
 
 def producer_of_output(program: Program, output: int) -> tuple[Path, int]:
-    """Call path and number of the primitive that computes an output. It may be inside nested calls."""
+    """Call path and number of the primitive that computes an output. The primitive may be inside nested calls."""
     path: Path = ()
     while True:
         leaf = program.output(output)[1].operands[0].leaf

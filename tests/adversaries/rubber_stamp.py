@@ -41,8 +41,8 @@ class RubberStamp:
         return self.seat
 
     def reveal(self) -> bool:
-        """Open the digest to every look at this seat that has not been answered yet; returns whether there
-        are any looks at it.
+        """Open the digest to every look at this seat that has not been answered yet. Returns whether any look
+        at this seat exists, answered or not.
         """
         each, calls = len(self._segments), self._client.looks
         own = [
@@ -61,8 +61,8 @@ class RubberStamp:
 
 
 def stamp(options: Namespace, home: Home, _machine: Machine) -> ExitCode:
-    """Wait for a seat in the task, attest it unchecked, and open the digest to a look. Ends if the task is
-    over.
+    """Wait for a seat in the task, attest it unchecked, wait for a look, and open the digest to it. Stops
+    waiting for a look when the task is over.
     """
     (task,) = options.task
     with seated(options, home, task) as (client, _):

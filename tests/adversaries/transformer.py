@@ -31,7 +31,7 @@ def keeps_what_is_dropped(work: Work) -> Executor:
 
 
 def doubles_a_denominator(work: Work) -> Executor:
-    """An executor that doubles one softmax denominator of attention, the sum of the exponentials of a row."""
+    """An executor that doubles one softmax denominator of attention, the sum of a row's exponentials, in one step."""
     path, number = find(work.program.program, Op.ROUND_SCALED, "softmax")
     return perturbed(work, path, number, DENOMINATOR_ELEMENT, doubled, DENOMINATOR_STEP, DENOMINATOR_STEP)
 

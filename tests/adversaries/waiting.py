@@ -16,9 +16,7 @@ BUSY = (BundleError, Unserved, OSError)
 
 
 def until(what: str, done: Callable[[], bool | None]) -> None:
-    """Call `done` until it succeeds. It has not succeeded if it returns False or raises an error in `BUSY`.
-    Fails after `PATIENCE` seconds.
-    """
+    """Call `done` until it neither returns False nor raises an error in `BUSY`. Fails after `PATIENCE` seconds."""
     end = monotonic() + PATIENCE
     while True:
         try:

@@ -33,8 +33,8 @@ class Scene(Stage):
         self.cheat.fund(100_000 * TOKEN)
 
     def cheated(self, tasks: Sequence[int], drawn: bool = True) -> list[TaskView]:
-        """Win tasks and submit random roots; returns the tasks' views. By default, waits for their draws
-        first.
+        """Win tasks and submit random roots for them; returns the tasks' views. If `drawn`, the draws of
+        these tasks are executed before it returns.
         """
         for task in tasks:
             self.cheat.market.bid(task, 50 * TOKEN)
@@ -60,7 +60,9 @@ class Scene(Stage):
         self.submitter.close()
 
     def _draw(self) -> None:
-        """Advance the chain's clock to the first pending draw; execute it unless a verifier is faster."""
+        """If a draw is pending, advance the chain's clock to the time of the first one, and execute it unless
+        a verifier is faster.
+        """
         first = self.submitter.audit.first_draw()
         if first is not None:
             published = self.deployment.beacon.time_of(first.round)
@@ -78,7 +80,7 @@ class Scene(Stage):
 
 @contextmanager
 def scene(folder: Path) -> Iterator[Scene]:
-    """Yields a scene on a fresh chain with everything deployed, and a beacon."""
+    """Yields a scene on a fresh chain, with everything deployed and a beacon running."""
     with Devnet(block_time=None) as devnet, development_beacon(devnet.connection, 0) as beacon:
         made = Scene(devnet, folder, beacon.url)
         try:
@@ -89,7 +91,7 @@ def scene(folder: Path) -> Iterator[Scene]:
 
 @contextmanager
 def trickling() -> Iterator[str]:
-    """A server that answers with one byte a second and never ends; yields its address."""
+    """A server whose answers arrive at one byte a second and never end; yields its URL."""
     ended = Event()
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n"
 

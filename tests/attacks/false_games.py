@@ -24,7 +24,9 @@ NODES = 16
 
 
 def honest_run(segments: int, segment_steps: int) -> Replay:
-    """The run of the tiny task with these segments that an honest solver commits to."""
+    """The run to which an honest solver commits on the tiny task with `segments` segments of `segment_steps`
+    steps.
+    """
     program = tiny.step_program()
     executor = HonestExecutor(program, tiny.fixed(), Interpreter())
     return replay(Subject(program, tiny.fixed(), tiny.initial(), segments, segment_steps), executor)
@@ -40,7 +42,7 @@ class FalseGames:
         self._salts = 0
 
     def at_once(self, calls: Sequence[Callable[[], None]]) -> None:
-        """Send several moves in parallel threads."""
+        """Make all `calls` in parallel threads, one move each, and wait for them."""
         with ThreadPoolExecutor(len(calls)) as pool:
             for done in [pool.submit(call) for call in calls]:
                 done.result()
@@ -75,7 +77,7 @@ class FalseGames:
         return self.client.game.claim(steps_key(self.task, segment)).posted_at
 
     def solver_spent(self, game: int) -> int:
-        """Seconds of its clock that the solver has used in a game."""
+        """Seconds that the solver has used of its clock in a game."""
         return self.client.game.game(game).solver_spent
 
     def is_answered(self, game: int) -> bool:
@@ -85,9 +87,9 @@ class FalseGames:
     def until_convicted_or(self, games: list[int], done: str, segments: list[int] | None = None) -> bool:
         """Wait until every game has passed the check `done`; meanwhile, call every timeout that is due.
 
-        `done` is the name of a method, `is_answered` or `is_expanded`. With `segments`, which has one entry
-        for each game, that method gets the segment instead of the game. Returns True once all have passed,
-        and False as soon as a timeout convicts the solver.
+        `done` is the name of a method, `is_answered` or `is_expanded`. If `segments` is given, with one
+        segment for each game, the method gets the segment instead of the game. Returns True once all games
+        have passed, and False as soon as a timeout convicts the solver. Fails after 240 seconds.
         """
         due = list(zip(games, segments or games, strict=True))
         give_up = monotonic() + 240

@@ -29,11 +29,13 @@ OTHER: Final = os.environ.get("ASSAY_PARTIES")
 ROOT: Final = Path(OTHER).absolute() if OTHER else Path(__file__).parents[2]
 PROGRAMS: Final = ROOT / ".venv/bin" if OTHER else Path(sys.executable).parent
 GRACE = 2.0
-"""Seconds that a process has to end when it is asked to after its scenario; then it is killed."""
+"""Seconds that a process has to end after it is asked to at the end of a scenario; then it is killed."""
 PATIENCE = 60.0
 """Seconds after which a wait in a scenario fails."""
 STARTING = 180.0
-"""Seconds that a party may take to start: about two of processor time, but more on a busy machine."""
+"""Seconds that a party may take to start. It needs about two seconds of processor time, but takes longer on a
+busy machine.
+"""
 
 Kind = Literal["solver", "verifier"]
 COMMANDS: Final[dict[Kind, list[str]]] = {
@@ -45,7 +47,7 @@ ACCOUNTS: Final[dict[Kind, int]] = {"solver": 1, "verifier": 2}
 
 
 class Process:
-    """A process with its own home folder. It ends when the context does. `lines` are the lines of its log so far."""
+    """A process with its own home folder. It ends when the context ends. `lines` are the lines of its log so far."""
 
     def __init__(self, command: Sequence[str], home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True)
@@ -77,15 +79,15 @@ class Process:
         return self._process.poll()
 
     def join(self, seconds: float = PATIENCE) -> int:
-        """Wait until the process ends; returns its exit code."""
+        """Wait until the process ends; returns its exit code. Fails after `seconds`."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"still runs: {self}") from None
 
     def until(self, event: str, seconds: float = PATIENCE, **fields: object) -> dict[str, Any]:
-        """Wait for a log line with this event and these fields; returns the first. Fails if the process ends
-        first.
+        """Wait for a log line with this event and these fields; returns the first such line, which may be
+        logged already. Fails after `seconds`, or if the process ends without such a line.
         """
         wanted = {"event": event, **fields}
         deadline = monotonic() + seconds
@@ -115,11 +117,12 @@ class Process:
 
 
 class Party(Process):
-    """`solver run` or `verifier watch` on a stage. `settings` go into its config.toml, `flags` are appended
-    to its command.
+    """`solver run` or `verifier watch` as a process on a stage. `settings` go into its config.toml, `flags`
+    are appended to its command.
 
-    With `adversary` it runs that party of `tests.adversaries` instead. The context begins when the party is
-    ready: a solver has its stake and endpoint on the chain; a verifier is registered, unless its stake is 0.
+    If `adversary` is given, the process runs that party of `tests.adversaries` instead. Entering the context
+    waits until the party is ready: a solver then has its stake and endpoint on the chain; a verifier is
+    registered, unless its stake is 0.
     """
 
     def __init__(

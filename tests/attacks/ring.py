@@ -56,7 +56,7 @@ def honest() -> Replay:
 
 
 def perturbed(*wrong: Perturbation) -> Replay:
-    """A run that is honest except for these values and what follows from them."""
+    """A run that is honest except for these perturbations and what follows from them."""
     task = subject()
     return replay(task, PerturbedExecutor(task.program, task.fixed, {}, wrong))
 
@@ -101,9 +101,9 @@ def fights(
 ) -> tuple[Ended, TaskStatus, Purses]:
     """Submit a run and challenge it, by default at its first false segment.
 
-    By default, `provider` serves the submitted run, and the solver defends it by the rules.
-    A solver that has nothing to reveal is silent. Returns how the game ended, the task's status, and the
-    changes of the balances since before the posting.
+    By default, `provider` serves the submitted run, and the solver defends the run by the rules. When the
+    solver has nothing to reveal, it makes no move. Returns how the game ended, the task's status, and how the
+    balances differ from those before the posting.
     """
 
     def answer(view: GameView, own: Run) -> Move | None:
@@ -121,8 +121,8 @@ def fights(
 
 
 def assigned(arena: Arena, number: int) -> int:
-    """Post a task and let the solver win it; returns its id. `number` makes its bundle hash differ from
-    others.
+    """Post a task and let the solver win it; returns the task's id. Each `number` gives the task a different
+    bundle hash.
     """
     arena.ready()
     (task, _) = arena.submitter.market.post(terms(subject(), number))
@@ -133,8 +133,8 @@ def assigned(arena: Arena, number: int) -> int:
 
 
 def submitted(arena: Arena, task: int, run: Run) -> None:
-    """Let the solver submit a run. If it has committed to checkpoints before, the submission proves that the
-    run continues them.
+    """Let the solver submit a run. If the solver has committed to checkpoints before, the submission proves
+    that the run continues them.
     """
     roots = roots_of(run)
     tree, size = ProgressTree(roots), arena.solver.market.task(task).size
@@ -144,7 +144,7 @@ def submitted(arena: Arena, task: int, run: Run) -> None:
 
 
 def progressed(arena: Arena, task: int, roots: Sequence[bytes]) -> ProgressTree:
-    """Let the solver commit to its first checkpoints, those with these roots; returns their tree."""
+    """Let the solver commit to its first checkpoints, which have these `roots`; returns the tree over them."""
     tree = ProgressTree(list(roots))
     head = tree.at(len(roots))
     arena.solver.market.progress(task, head.root, len(roots), head.inclusion_path(0), [])
@@ -179,6 +179,6 @@ def emptied(client: Client, keep: int) -> int:
 
 
 def other_data() -> Subject:
-    """The same task with the rows of its dataset rotated by one."""
+    """The task of `subject` with the rows of its dataset rotated by one."""
     task = subject()
     return replace(task, fixed=tuple(x.roll(1, 0) if x.dim() else x for x in task.fixed))

@@ -3,7 +3,8 @@
 Issue F, rows 3 and 4, and row 1 for a cheat that trained nothing; reproduced at commit fd6f56d. In each case
 the cheat was paid. A bundle server that sent one byte a second occupied both replay workers, so another task
 with random roots settled. An endpoint that is not a host name ended every replay of its task. Four sacrificed
-tasks occupied the verifier's four games, so it did not accuse the fifth and even sent `settle` itself.
+tasks occupied the verifier's four games, so the verifier did not accuse a fifth task, and even sent `settle`
+for it.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 ACCOUNTS = [f"dev:{index}" for index in range(20, 28)]
 """Further accounts of the verifier under test, or accounts of the cheat's accomplices. With these eight
-accounts and one more, a draw fills all four or five seats; fewer than one draw in 10^9 does not.
+accounts and one more, a draw fills all four or five seats; fewer than one draw in 10^9 leaves a seat empty.
 """
 
 
 @contextmanager
 def drawn_alone(scene: Scene) -> Iterator[Party]:
-    """The verifier under test, which is alone in the draw. It has nine accounts, because an account can have
-    only one seat at a time.
+    """Yields the verifier under test, the only one in the draw. It has nine accounts, because an account can
+    have only one seat at a time.
     """
     for account in ACCOUNTS:
         scene.client(account).close()  # gives it tokens
@@ -53,7 +54,9 @@ def drawn_alone(scene: Scene) -> Iterator[Party]:
 
 
 def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
-    """Row 3: before the fix, both workers waited for the baits' bundles; no game was opened on the task."""
+    """Row 3: before the fix, both workers waited for the bundles of three bait tasks, and no game was opened
+    on the fourth task.
+    """
     with trickling() as address, drawn_alone(scene) as verifier:
         scene.cheat.market.announce(address)
         # A task with a shorter period comes first, so the baits would always come first.
@@ -101,8 +104,8 @@ def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
 
 
 def test_sacrificed_tasks_keep_no_other_from_being_accused(scene: Scene) -> None:
-    """Row 4: before the fix, the verifier found the fifth task different but never accused it, because the
-    other four occupied all games.
+    """Row 4: before the fix, the verifier found a difference in the fifth task but never accused it, because
+    the other four tasks occupied all games.
     """
     with ExitStack() as parties:
         accomplices = [parties.enter_context(scene.client(account)) for account in ACCOUNTS]

@@ -72,7 +72,7 @@ def until_waiting(scene: Stage, address: str, count: int) -> None:
 
 def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene: Stage) -> None:
     """Row 5: a segment of the second task takes 120 s, but the solver must answer within 30 s. Before the
-    fix, it was slashed.
+    fix, the solver was slashed.
     """
     with accused(scene, tiny.SEGMENTS, tiny.STEPS, late="2:0.4") as (steps, games):
         with mined_at_once(scene):
@@ -88,10 +88,10 @@ def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene:
 
 def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
     """Row 6: a demand for 16 nodes, and only one block before the clock runs out. All reveals are pending
-    when it is mined; a solver that waits for each receipt would have sent only one.
+    when that block is mined; a solver that waits for each receipt would have sent only one.
 
-    At commit 7ebdc6a the gas of each reveal was estimated and the reveal signed under one lock, and fees and
-    balance were asked for each time. That took 64 requests, and five blocks on busy cores.
+    At commit 7ebdc6a one lock was held while the gas of a reveal was estimated and the reveal was signed, and
+    fees and balance were asked for each time. That took 64 requests, and five blocks on busy cores.
     """
     devnet = scene.devnet
     with (
@@ -119,7 +119,7 @@ def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
 
 def test_six_demands_at_once_are_answered_in_forty_seconds(scene: Stage) -> None:
     """Row 6: six games demand 96 nodes in all, and the solver may use 40 s of each game's clock. Before the
-    fix, it was slashed with reveals missing.
+    fix, the solver was slashed with reveals missing.
     """
     with accused(scene, NODES, 1) as (_, games):
         with mined_at_once(scene):

@@ -1,5 +1,5 @@
-"""`solver run` and `verifier watch` with a re-organised chain or a node that is behind: neither stops or
-needs a restart.
+"""`solver run` and `verifier watch` on a re-organised chain, or with a node that is behind: they do not stop
+and need no restart.
 
 Issue F, rows 7 and 8, reproduced at commits aa59d97 and fd6f56d. Row 7: a re-organisation took back a mined
 transaction while the next nonce was pending. Only pending journal entries were sent again, so the verifier
@@ -30,14 +30,14 @@ pytestmark = pytest.mark.chain
 
 @pytest.fixture
 def scene(scene: Stage) -> Stage:
-    """The stage without the submitter in the draw, so that the verifier under test is alone in it."""
+    """The stage without the submitter in the draw, so that the verifier under test is the only one in it."""
     scene.submitter.audit.resign()
     return scene
 
 
 @contextmanager
 def blocks(scene: Stage, enough: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Mine five blocks a second inside the context, until a block after which `enough` holds."""
+    """Inside the context, mine five blocks a second. Stop after the first block after which `enough` holds."""
     ended = Event()
 
     def mine() -> None:

@@ -39,7 +39,7 @@ def late_loses(ring: Arena, game: int) -> Verdict:
 
 
 def test_a_false_challenge_loses_its_bond_and_the_solver_is_paid(ring: Arena) -> None:
-    """The accuser has a false run. It ends up without a winning move and times out; the task settles."""
+    """The accuser has a false run. It has no winning move left and its clock runs out; the task settles."""
     start = Purses.of(ring)
     (task,) = ring.submitted(subject(), [honest()])
     before = Purses.of(ring)

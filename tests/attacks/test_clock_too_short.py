@@ -87,7 +87,9 @@ def short_steps(program: Program, clock: int) -> Terms:
 
 
 def known(program: Program, step: float) -> Figures:
-    """The figures of a solver that has read the bundle, and whose process has run ten steps of this many seconds."""
+    """The figures of a solver that has read the bundle, and whose process has run ten steps of `step` seconds
+    each.
+    """
     speeds = Speeds()
     for _ in range(STEPS):
         speeds.of(program.id, cost(program).operations)(step)

@@ -32,7 +32,9 @@ LIMIT = 1 << 48
 
 
 def tower(levels: int, width: int) -> Program:
-    """A program `levels` deep: on each level it calls the next `width` times. The innermost does nothing."""
+    """A program with calls nested `levels` deep: on each level, a program calls the next one `width` times.
+    The innermost program does nothing.
+    """
     b = Builder("nothing")
     b.output(b.input(ONE))
     program = b.build()
@@ -75,8 +77,8 @@ def test_rows_that_nothing_is_added_to_count() -> None:
 
 
 def test_a_step_costs_at_least_the_hashing_of_its_trace() -> None:
-    """Admission plans with a third of the machine's rates, and the rest must cover traces. So a step must
-    cost at least as much as hashing its values.
+    """Admission plans with a third of the machine's rates, and the other two thirds must cover traces. So a
+    step must cost at least as much as hashing its values.
     """
     b = Builder("wide")
     b.output(b.add(b.input(LARGE), b.constant(DType.F32, (), 1.0)))
@@ -84,8 +86,8 @@ def test_a_step_costs_at_least_the_hashing_of_its_trace() -> None:
 
 
 def test_a_path_of_frames_counts_what_is_most_on_any_path() -> None:
-    """One callee has the most operations, the other the most bytes. The step itself has three instructions
-    besides calls.
+    """One callee has the most operations, the other the most bytes. The step itself has four instructions: an
+    input, two calls and an output.
     """
     busy = Builder("busy")
     x = busy.input(ONE)
@@ -205,7 +207,7 @@ def _made(program: Program, *inputs: torch.Tensor) -> int:
 
 
 def _corners(b: Builder, x: Value) -> None:
-    """Output one element of `x`, read by many instructions."""
+    """Output a sum of `USES` terms, each of which is the same element of `x`, read by a separate instruction."""
     corner = b.strided(x, (1,), (0,), 3)
     for _ in range(USES - 1):
         corner = b.add(corner, b.strided(x, (1,), (0,), 3))

@@ -42,7 +42,7 @@ class Altered:
         self._run, self._tensor, self._state, self._shift = run, tensor, state, shift
 
     def segment_roots(self) -> Sequence[bytes] | None:
-        """Unchanged."""
+        """The segment roots of the run, unchanged."""
         return self._run.segment_roots()
 
     def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
@@ -62,7 +62,7 @@ class Altered:
         return [first, self._state or middle, last]
 
     def constant_roots(self) -> Sequence[bytes]:
-        """Unchanged."""
+        """The constants' roots of the run, unchanged."""
         return self._run.constant_roots()
 
     def frame(self, segment: int, step: int) -> Frame:

@@ -233,8 +233,8 @@ print(all(torch.equal(a, b) for a, b in zip(right, own_results(), strict=True)))
 
 
 def test_a_worker_thread_alone_in_the_wrong_mode_is_found() -> None:
-    """Only the pool's second thread flushes subnormals: both checks refuse, but the bits of the compiled
-    library are right.
+    """Only the pool's second thread flushes subnormals: `require_mode` and `self_check` both refuse, but the
+    bits of the compiled library are right.
     """
     out, _ = in_a_process(WORKER)
     first, *rest = out.splitlines()

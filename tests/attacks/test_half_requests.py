@@ -110,8 +110,8 @@ def test_others_are_answered_while_half_requests_are_reopened(port: int, address
 
 
 def replies(clients: list[socket.socket]) -> Counter[bytes]:
-    """How many clients read each status line. An empty line means that the server ended the connection
-    without one.
+    """For each status line, the number of clients that read it. An empty line means that the server ended the
+    connection without one.
     """
     found = Counter[bytes]()
     for client in clients:

@@ -1,4 +1,4 @@
-"""A proxy in front of a beacon relay. It can be made silent or lying while parties run.
+"""A proxy in front of a beacon relay. A test can make it silent or lying while parties run.
 
 Paths and answers have drand's form. Nodes do not trust a relay (`protocol.beacon.relays`): it can only
 withhold a round, and only from nodes without another relay.
@@ -26,8 +26,8 @@ ROUND: Final = re.compile(r"(?P<base>.*/(?:public|rounds)/)(?P<number>[0-9]+|lat
 TIMEOUT: Final = 20.0
 """Seconds that the relay behind the proxy has for an answer."""
 FUTURE: Final = 1_000
-"""The number of rounds by which the lie "a future round" is ahead of the newest round or, if later, of the
-round that was asked for.
+"""The lie "a future round" names a round this many rounds after the newest one, or after the round that was
+asked for if that is later.
 """
 
 
@@ -120,14 +120,14 @@ class _Handler(Handler):
 
 
 def _signed(number: int, signature: str, like: dict[str, Any]) -> dict[str, Any]:
-    """An answer about a round with this signature, in the form of `like`: in version 1, it has `randomness`
-    too.
+    """An answer about round `number` with this signature, in the form of `like`: if `like` has `randomness`,
+    as in version 1, so has the answer.
     """
     told = {"round": number, "signature": signature}
     return told | ({"randomness": word(bytes.fromhex(signature)).hex()} if "randomness" in like else {})
 
 
 def _mirrored(signature: str) -> str:
-    """The signature with its point negated, which is also on the curve."""
+    """The signature with its point negated. The negated point is on the curve too."""
     x, y = signature[:64], int(signature[64:], 16)
     return x + f"{(P - y) % P:064x}"

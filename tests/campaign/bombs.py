@@ -1,5 +1,5 @@
-"""Bombs: small bodies that unpack to gigabytes, in content encodings of HTTP (RFC 9110, section 8.4.1). They
-are made in pieces.
+"""Bombs: small bodies that unpack to gigabytes, in content encodings of HTTP (RFC 9110, section 8.4.1). Each
+bomb is made in pieces.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ PIECE: Final = 1 << 20
 BLOCK: Final = 1 << 17
 """Zero bytes in a zstd block, the maximum. A block packs to 4 bytes, so a bomb is 64 KiB."""
 GZIP_HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-"""Header by RFC 1952: deflate, without name and time."""
+"""The header of a gzip bomb (RFC 1952): deflate, without name and time."""
 ZSTD_HEADER: Final = b"\x28\xb5\x2f\xfd\x00\x38"
-"""Header by RFC 8878: magic number, no length, checksum or dictionary, a window of 2^17 bytes."""
+"""The header of a zstd bomb (RFC 8878): magic number, no length, checksum or dictionary, a window of 2^17 bytes."""
 
 
 def bomb(encoding: Encoding) -> Iterator[bytes]:
-    """Yields the pieces of a bomb. The checksum of gzip and deflate is right."""
+    """Yields the pieces of a bomb. The checksums of gzip and deflate are right."""
     return _BOMBS[encoding]()
 
 
@@ -37,8 +37,8 @@ def _gzip() -> Iterator[bytes]:
 
 
 def _deflate() -> Iterator[bytes]:
-    """A bomb in HTTP's "deflate", which is the zlib format (RFC 1950). The checksum of zeros has their
-    number, modulo 65,521, in the upper half and 1 in the lower half.
+    """A bomb in HTTP's "deflate", which is the zlib format (RFC 1950). The checksum of n zero bytes has n
+    modulo 65,521 in its upper half and 1 in its lower half.
     """
     yield b"\x78\x9c"
     yield from _deflated(-zlib.MAX_WBITS)

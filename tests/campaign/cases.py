@@ -31,8 +31,8 @@ from tests.campaign.stages import Stage, Who
 
 COVERING: Final = 60
 WEIGHTS: Final = {"fault": 8, "stage": 8, "kind in part": 8, "fault of party": 1}
-"""Weights for the choice of the covering set: the weight of each pair that a case covers, by the pair's kind.
-The set need not cover all pairs of the last kind.
+"""How much a pair that a case covers counts in the choice of the covering set, by the pair's kind. The set
+need not cover all pairs of the last kind.
 """
 _NODE: Final = frozenset({Needs.PROCESS, Needs.DATABASE, Needs.JOURNAL, Needs.CHAIN})
 _SENDS: Final = _NODE | {Needs.SENDS, Needs.WRITES}
@@ -95,7 +95,7 @@ PARTS: Final[Mapping[str, Sequence[Stage]]] = {
     "games": (Stage.ACCUSED, *CHALLENGERS, *SOLVERS),
     "end": (Stage.SETTLING, Stage.WITHDRAWING),
 }
-"""The parts of a task's life, by their stages."""
+"""The stages of each part of a task's life."""
 NOT_THERE: Final[Mapping[Needs, str]] = {
     Needs.DATABASE: "it keeps no database",
     Needs.JOURNAL: "it has sent nothing yet, or never does",
@@ -125,7 +125,7 @@ class Case:
 
     @property
     def slug(self) -> str:
-        """The case's name in names of files and tests."""
+        """The form of the case's name that is used in names of files and tests."""
         words = "".join(letter if letter.isalnum() else " " for letter in str(self))
         return "-".join(words.lower().split())
 
@@ -157,7 +157,7 @@ def why_not(who: Who, stage: Stage, fault: str) -> str | None:
 
 
 def not_at(who: Who, stage: Stage) -> str:
-    """Why no case has this party at this stage, if `PLACES` has no such place."""
+    """The reason why `PLACES` has no place for this party at this stage."""
     if who is Who.SUBMITTER:
         return "a submitter has nothing to do then: anybody may take its task further"
     if stage is Stage.POSTING:
@@ -206,8 +206,8 @@ def pairs(case: Case) -> Iterator[tuple[str, ...]]:
 
 @cache
 def covering() -> tuple[Case, ...]:
-    """At most `COVERING` cases, chosen greedily: each next one has the largest total weight of pairs that are
-    not covered yet. Among equals, the one at the place with the fewest cases so far is chosen.
+    """At most `COVERING` cases, chosen greedily. Each time, the case with the largest total weight of pairs
+    that are not covered yet is chosen; among equals, the one at the place with the fewest chosen cases.
     """
     left = {pair for case in cases() for pair in pairs(case)}
     chosen: list[Case] = []
@@ -226,5 +226,5 @@ def covering() -> tuple[Case, ...]:
 
 
 def uncovered() -> set[tuple[str, ...]]:
-    """The pairs that some case covers, but none of the covering set."""
+    """The pairs that some case covers, but no case of the covering set."""
     return {p for case in cases() for p in pairs(case)} - {p for case in covering() for p in pairs(case)}

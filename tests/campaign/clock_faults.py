@@ -1,7 +1,7 @@
-"""The clock of the party's machine jumps by an hour, ahead or back, and stays wrong. The preloaded
-libfaketime does this.
+"""The clock of the party's machine jumps by an hour, ahead or back, and stays wrong. The preloaded library
+libfaketime makes it jump.
 
-As when an administrator sets the time, the monotonic clock does not jump.
+The monotonic clock does not jump, as when an administrator sets the time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ClockJump(Fault):
         self._seconds = seconds
 
     def prepare(self, world: World) -> None:
-        """Let the party under test take the clock's offset from a file, in which it is 0 until the fault."""
+        """Make the party under test take its clock's offset from a file. The offset is 0 until the fault begins."""
         self._offset = world.folder / "clock"
         self._set(0)
         world.environment |= preloading() | {"FAKETIME_TIMESTAMP_FILE": str(self._offset)}
@@ -49,8 +49,8 @@ class ClockJump(Fault):
     def felt(self, world: World) -> bool:
         """Whether a line that the party has logged since the fault began has the wrong time.
 
-        The log of a typed command has no times. In that case: whether the command has read the new offset.
-        This is judged by the access time of the offset's file, which a mount with `noatime` does not keep.
+        The log of a typed command has no times. For such a command: whether it has read the new offset,
+        judged by the access time of the offset's file. A mount with `noatime` does not keep access times.
         """
         lines, now = party_of(world).lines(), datetime.now(UTC)
         if not any("timestamp" in line for line in lines):

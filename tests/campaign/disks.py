@@ -30,7 +30,7 @@ class Disk(Protocol):
     seen: Path
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """The arguments that run a command so that it sees the disk. The started process becomes that
+        """The arguments that run a command so that it sees the disk. The process that they start becomes the
         command.
         """
 

@@ -27,8 +27,8 @@ class Fault(ABC):
     """One fault for one case. `name` is its name in the table.
 
     A fault lasts at least `least` and at most `most` seconds. Between these limits, it ends at the next
-    stage; a fault that blocks the party (`ends_when_felt`) ends as soon as the party has felt it instead.
-    With an infinite `most`, a fault lasts until the case ends.
+    stage. A fault that blocks the party has `ends_when_felt`: instead, it ends as soon as the party has felt
+    it. With an infinite `most`, a fault lasts until the case ends.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Strike:
         self.began = False
 
     def begin(self) -> None:
-        """Apply the fault: its stage is reached."""
+        """Apply the fault, because its stage is reached."""
         self.began = True
         self._fault.apply(self._world)
         self._since = monotonic()

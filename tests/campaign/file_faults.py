@@ -1,9 +1,9 @@
-"""Faults of the party's disk: it is full; or, while the party is down, a file loses its last writes or is
-damaged.
+"""Faults of the party's disk: the disk is full; or, while the party is down, a file loses its last writes or
+is damaged.
 
-The file is the database or the journal of transactions; both are SQLite files. A file loses half of its
-write-ahead log, as on a disk that acknowledged writes and lost them. Without such a log, it loses half of its
-bytes. Damage is to one page in the middle.
+The file is the database or the journal of transactions; both are SQLite files. A file that loses its last
+writes loses half of its write-ahead log, as on a disk that acknowledged writes and lost them. Without such a
+log, it loses half of its bytes. A damaged file has one wrong page in the middle.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class FileFault(Fault):
                 self._copies[str(path)] = source.serialize()
 
     def apply(self, world: World) -> None:
-        """Harm the files between a kill and a start, and do what the party then asks for."""
+        """Kill the party, harm its files and start it again. Then do what the party asks its operator for."""
         party = party_of(world)
         party.kill()
         lines = len(party.lines())

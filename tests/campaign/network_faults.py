@@ -20,7 +20,7 @@ class RpcFault(Fault):
     least = 3.0
 
     def __init__(self, name: str, preset: str, blocks: bool = False) -> None:
-        """`blocks` says whether the fault keeps the party from making progress until it is over."""
+        """`blocks` says whether the party makes no progress until the fault is over."""
         self.name = name
         self.needs = Needs.SENDS if preset == "lost-broadcasts" else Needs.CHAIN
         self.ends_when_felt = blocks

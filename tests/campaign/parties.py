@@ -103,8 +103,8 @@ def verifier_beside(
     honest: bool = True,
     **settings: object,
 ) -> Watcher:
-    """Start a verifier for these accounts in this process and behind a proxy. Unless `honest`, it may lose
-    tokens.
+    """Start a verifier for these accounts in this process and behind a proxy. Without `honest`, the verifier
+    may lose tokens.
     """
     port = free_port(HOST)
     url = world.peer(f"http://{HOST}:{port}")

@@ -114,8 +114,8 @@ class Party:
         return any(wanted.items() <= line.items() for line in self.lines()[since:])
 
     def mind(self) -> None:
-        """If the command has failed and its supervisor (or the person who typed it) would start it again, do
-        so. Raises NeedsHand if they would not.
+        """If the command has failed, start it again if its supervisor or the person who typed it would do so.
+        Raises NeedsHand if a restart does not help.
         """
         code = self._process.poll()
         if code is None or self.ended is not None:

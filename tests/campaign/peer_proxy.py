@@ -70,7 +70,9 @@ class PeerProxy:
         self.url = self._listener.url
 
     def next_mode(self) -> Mode:
-        """The mode for a request that has just come: honest as long as `spare` lasts."""
+        """The mode for a request that has just come. If `spare` is positive, the mode is honest and `spare`
+        falls by one.
+        """
         if self.spare:
             self.spare -= 1
             return "honest"
@@ -164,7 +166,7 @@ class _Handler(Handler):
                 self.close_connection = True  # the body was cut short, so ours is too
 
     def _asked(self, upstream: HTTPConnection) -> HTTPResponse:
-        """The answer of the party behind the proxy to the same request."""
+        """Pass the request on to the party behind the proxy; returns that party's answer."""
         target = self.proxy.upstream.path + self.path
         upstream.putrequest(self.command, target, skip_host=True, skip_accept_encoding=True)
         for name, value in self.headers.items():
@@ -197,8 +199,8 @@ class _Handler(Handler):
                 yield bytes([byte])
 
     def _first_half(self, pieces: Iterator[bytes], length: int | None, form: str) -> Iterator[bytes]:
-        """Half of a body, or of its first piece if its length is not announced. Then silence or a reset, by
-        `form`.
+        """Yields half of a body, or half of its first piece if the body's length is not announced. Then the
+        connection is silent or reset, as `form` says.
         """
         piece = next(pieces, b"")
         left = (len(piece) if length is None else length) // 2

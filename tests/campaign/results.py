@@ -1,8 +1,8 @@
 """Results of the cases: a line of JSON is written as each case ends, so that an interrupted campaign can
 resume.
 
-Results of another commit count only on request. A checkout with changes has no commit, so its results do not
-count in a later run.
+Results of another commit count only on request. Results of a checkout with changes have no commit, so they do
+not count in a later run.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def proxy(relay: str) -> Iterator[BeaconProxy]:
 
 
 def signed(number: int) -> str:
-    """The only valid signature of a round: in BLS, each message has one signature under a key."""
+    """The only valid signature of a round: in BLS, each message has exactly one signature under a key."""
     return sign(SECRET, round_message(number)).hex()
 
 

@@ -62,7 +62,7 @@ def proxy(honest: str) -> Iterator[PeerProxy]:
 
 @pytest.fixture
 def posted(served: tuple[str, Terms], proxy: PeerProxy) -> Terms:
-    """The same terms with the bundle behind the proxy."""
+    """The terms in `served`, with the bundle behind the proxy."""
     return replace(served[1], bundle=served[1].bundle.replace(served[0], proxy.url))
 
 
@@ -74,7 +74,7 @@ def others() -> list[Address]:
 
 @pytest.fixture
 def room() -> list[int]:
-    """Free disk space in bytes; the last entry counts."""
+    """The free disk space that the client sees, in bytes. Only the last entry counts."""
     return [1 << 40]
 
 

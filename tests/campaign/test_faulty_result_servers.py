@@ -1,4 +1,4 @@
-"""`assay result` with a solver that has each of the faults: the result comes from the task's seat, which
+"""`assay result` against a solver with each of the faults: the result comes from the task's seat, which
 serves it too.
 """
 

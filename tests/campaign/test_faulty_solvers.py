@@ -39,9 +39,9 @@ from verifier.solver_client import Shapes, SolverClient
 from verifier.states import States
 
 PATIENCE = 0.5
-"""Time limit, in seconds, of the client for a solver with a fault that makes it wait."""
+"""The client's time limit, in seconds, for a solver whose fault makes the client wait."""
 PLENTY = 60.0
-"""Time limit, in seconds, for any other solver: enough on any machine."""
+"""The client's time limit, in seconds, for any other solver: enough on any machine."""
 SEGMENT = 2
 COMMITTED, ROOTS = committed(HONEST), checkpoint_roots(HONEST)
 CHECKPOINT = canonical(HONEST[(SEGMENT - 1) * tiny.STEPS])
@@ -64,8 +64,8 @@ def proxy(solver: str) -> Iterator[PeerProxy]:
 
 
 def patience_with(mode: Mode, form: str) -> float:
-    """The client's time limit for a solver with this fault: short if the fault makes it wait, otherwise
-    `PLENTY`.
+    """The client's time limit, in seconds, for a solver with this fault: `PATIENCE` if the fault makes the
+    client wait, otherwise `PLENTY`.
     """
     return PATIENCE if mode in ("silent", "trickling") or form in ("question", "body") else PLENTY
 
@@ -83,8 +83,8 @@ def test_an_honest_solver_is_heard(proxy: PeerProxy) -> None:
 
 @pytest.mark.parametrize(("mode", "form"), FAULTS)
 def test_a_faulty_solver_is_no_answer_in_time(proxy: PeerProxy, mode: Mode, form: str) -> None:
-    """With each fault, the client gets no answer and notices that in time. A two-faced solver gives an answer
-    of the right length, but it is not what the solver has committed to.
+    """The client notices in time that it gets no answer. Only a two-faced solver gives one, which has the
+    right length but is not what the solver has committed to.
     """
     asked = client(proxy.url, patience_with(mode, form))
     make(proxy, mode, form)

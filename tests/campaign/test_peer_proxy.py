@@ -39,8 +39,8 @@ def proxy(party: Upstream) -> Iterator[PeerProxy]:
 
 
 def until_only(threads: set[threading.Thread]) -> bool:
-    """Wait until no other thread is left; returns False if one is left after 20 s. The threads of the server
-    behind the proxy end only when they see that their connection is closed.
+    """Wait until no thread is left besides `threads`; returns False if another one is left after 20 s. The
+    threads of the server behind the proxy end only when they see that their connection is closed.
     """
     deadline = time.monotonic() + 20
     while not set(threading.enumerate()) <= threads:

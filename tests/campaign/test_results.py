@@ -1,4 +1,4 @@
-"""A campaign resumes where it stopped: only good results of the same commit's cases count."""
+"""A campaign resumes where it stopped: only good results of the same commit count."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A server to put behind a proxy. It sends bodies of known length, in chunks, or up to the connection's end,
-and records its requests.
+"""A server to put behind a proxy. It sends bodies of known length, in chunks, or until the connection ends,
+and records the requests.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ CHUNK: Final = 1 << 14
 
 
 class Upstream:
-    """The server's address and the requests that it got. It answers /body, /chunks and /until-closed with
-    `BODY`, echoes what is posted, and answers other paths with status 404.
+    """The server's address and the requests that the server got. The server answers /body, /chunks and
+    /until-closed with `BODY`, echoes what is posted, and answers other paths with status 404.
     """
 
     def __init__(self, url: str) -> None:

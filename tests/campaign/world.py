@@ -80,7 +80,7 @@ class Hooks:
 
     waiting: Callable[[], None] = lambda: None
     allowance: Callable[[], float] = lambda: 0.0
-    """Additional seconds of patience."""
+    """Returns the additional seconds of patience."""
 
 
 class World(Stage):
@@ -133,7 +133,8 @@ class World(Stage):
 
     def reach(self, what: Callable[[], bool], seconds: float | None = None) -> None:
         """Mine blocks until `what` holds; then the chain stands still. Meanwhile, restart the party under
-        test if its supervisor would. Raises NotReached, NeedsHand.
+        test if its supervisor would. Raises NotReached if `what` does not hold in time, and NeedsHand if a
+        restart of the party does not help.
         """
         began, patience = monotonic(), self.patience if seconds is None else seconds
         while not _holds(what):

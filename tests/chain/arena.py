@@ -43,9 +43,9 @@ MAX_TURNS = 400
 
 @dataclass
 class Ended:
-    """How a game ended: the contract's verdict, the moves in order, the gas of their transactions, and the
-    last view of the game. `judged` has the arguments of the judgment's event; it is empty if there was no
-    judgment.
+    """How a game ended: the contract's verdict, the moves in order, the gas of each transaction from the
+    commitment on, and the last view of the game. `judged` has the arguments of the judgment's event; it is
+    empty if there was no judgment.
     """
 
     verdict: Verdict
@@ -91,9 +91,10 @@ class Arena:
             client.close()
 
     def ready(self) -> None:
-        """Clean up after earlier tasks: execute pending draws, burn what no seat claims of a slashed stake,
-        and release the seats of tasks that are over. The challenger, as the only verifier, does this. Then
-        show a beacon round, because the chain's clock may have moved by days.
+        """Clean up after earlier tasks: execute pending draws, burn the part of each slashed stake that no
+        seat has claimed, and release the seats of tasks that are over. The challenger, as the only verifier,
+        does all this. Then show the beacon contract a new round if its last one is too old, because the
+        chain's clock may have moved by days.
         """
         market, audit = self.challenger.market, self.challenger.audit
         while audit.first_draw() is not None:
@@ -204,7 +205,7 @@ def fresh_arena() -> Iterator[Arena]:
 
 
 def replay(subject: Subject, executor: Executor) -> Replay:
-    """Run a subject with an executor; returns the run. Its checkpoints are in memory."""
+    """Run a subject with an executor; returns the run, which has its checkpoints in memory."""
     states: list[State] = [subject.initial]
     state = subject.initial
     for number in range(1, subject.segments * subject.segment_steps + 1):
@@ -218,7 +219,9 @@ def replay(subject: Subject, executor: Executor) -> Replay:
 
 
 def terms(subject: Subject, number: int) -> Terms:
-    """Terms of a task on the arena's chain; `number` only makes the bundle hash differ."""
+    """Terms of a task on the arena's chain. `number` determines only the bundle hash, so that tasks of one
+    subject differ.
+    """
     program = subject.program
     return Terms(
         program_id=program.program.id,

@@ -36,7 +36,9 @@ Replayed = Callable[[Scenario, Callable[[str], None]], Comparison]
 
 @pytest.fixture(scope="module")
 def devnet() -> Iterator[Devnet]:
-    """One anvil per test file, because an anvil keeps the states of only 500 blocks, including reverted ones."""
+    """One anvil per test file, because an anvil keeps the states of only 500 blocks, and reverted blocks
+    count too.
+    """
     with Devnet(block_time=None) as running:
         yield running
 
@@ -55,7 +57,9 @@ def deployed(devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> Deploy
 
 @pytest.fixture
 def chain(devnet: Devnet, deployed: Deployment) -> Iterator[Devnet]:
-    """The file's chain with the contracts deployed. After the test, it is reverted to its state before the test."""
+    """The file's chain with the contracts deployed. After each test, the chain is reverted to its state
+    before that test.
+    """
     assert deployed.chain_id == devnet.chain_id
     snapshot = devnet.connection.request("evm_snapshot")
     yield devnet
@@ -71,7 +75,7 @@ def young() -> Iterator[Devnet]:
 
 @pytest.fixture
 def connected(chain: Devnet, deployed: Deployment) -> Iterator[Connect]:
-    """`connected(i)` opens a client for development account i; all are closed at the end."""
+    """`connected(i)` opens a client for development account i. All these clients are closed after the test."""
     with ExitStack() as stack:
         yield lambda index: stack.enter_context(connect(chain.url, deployed, f"dev:{index}", sending=QUICK))
 
@@ -92,7 +96,9 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
 
 @pytest.fixture(scope="module")
 def odd_amounts(devnet: Devnet) -> Deployment:
-    """Contracts for replays of most of the simulation's scenarios. Amounts are odd, so rounding shows."""
+    """Contracts on which most of the simulation's scenarios are replayed. Their amounts are odd, so that
+    rounding shows.
+    """
     with own_home():
         return deployed_for(devnet, SCENARIOS["honest"])
 

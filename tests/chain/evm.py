@@ -37,8 +37,8 @@ class Evm:
     def elements(
         self, instruction: Instruction, chunks: Sequence[Chunk], first: int, count: int
     ) -> list[int]:
-        """The words of `count` elements from `first` on; long rows are split, folded and finished as in a
-        game.
+        """The words of `count` elements, starting with element `first`. Long rows are split, folded and
+        finished as in a game.
         """
         return list(self._call("elements", instruction.encode(), first, count, list(chunks)))
 

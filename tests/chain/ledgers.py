@@ -19,9 +19,9 @@ def ledger_of(scene: Stage) -> list[Flow | Spent]:
 
 
 def adds_up(scene: Stage, account: str) -> Sums:
-    """Check the ledger of the solver with this account against the chain, to the last unit: tokens that are
-    free and locked in the vault and outside it, and coin. Check also that its rows add up to the totals.
-    Returns the totals.
+    """Check the ledger of the solver with this account against the chain, to the last unit: its free and its
+    locked tokens in the vault, its tokens outside the vault, and its coin. Check also that the rows by month
+    and task add up to the total income and coin. Returns the totals.
     """
     entries, submitter = ledger_of(scene), scene.submitter
     sums = total(entries)
@@ -38,7 +38,7 @@ def adds_up(scene: Stage, account: str) -> Sums:
 
 
 def locked(scene: Stage, account: str) -> int:
-    """The token units that remain in all locks that an account has ever had."""
+    """The token units that are still locked for an account, summed over all locks that it has ever had."""
     vault = scene.submitter.vault
     followed = Follower(
         scene.devnet.connection, {vault.address: vault.contract}, scene.deployment.block

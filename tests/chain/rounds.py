@@ -27,7 +27,7 @@ def word(number: int) -> bytes:
 
 
 def show(client: Client) -> None:
-    """Show a round to the beacon contract if the last one is too old for tasks to be posted."""
+    """Show a round to the beacon contract if the last round it was shown is too old for tasks to be posted."""
     show_round(client, signature)
 
 

@@ -1,5 +1,5 @@
-"""A second version of the arithmetic, for tests. It is the same as the first, except that its number, also
-according to its arbiter, is 2.
+"""A second version of the arithmetic, for tests. It differs from the first only in its number, which is 2;
+its arbiter reports this number too.
 """
 
 from __future__ import annotations

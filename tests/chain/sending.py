@@ -66,5 +66,5 @@ def after(what: Callable[[], bool], act: Callable[[], None]) -> threading.Thread
 
 
 def is_replaced(sender: Sender, intent: str) -> bool:
-    """Whether the node knows a later transaction of the intent, which replaces the first."""
+    """Whether the node knows a transaction of the intent that replaces the first one."""
     return any(sender.connection.knows(entry.hash) for entry in sender.journal.of_intent(intent)[1:])

@@ -1,7 +1,7 @@
 """A chain with an account that submits and verifies, for tests that run the real solver.
 
 The chain's clock runs with the machine's, and a busy machine can stall for seconds. So periods and clocks are
-long; where a period only has to pass, the stage advances the chain's clock.
+long. If a period only has to pass, the stage advances the chain's clock.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tests.unit.solver import tiny
 SOLVER = "dev:1"
 QUICK = Sending(poll=0.02)
 PARAMETERS = replace(DEVNET, stall_period=4_000, unbonding_period=4_100)
-"""Parameters with periods so long that no task stalls even if a busy machine does."""
+"""Parameters with long periods, so that no task stalls on a busy machine."""
 
 
 class Stage:
@@ -60,8 +60,8 @@ class Stage:
         self.submitter.audit.register(0, ANYTHING)
 
     def client(self, account: str) -> Client:
-        """A client for an account, connected through `url`. The account gets tokens if it has less than
-        200,000.
+        """A client for an account, connected through `url`. An account with fewer than 200,000 tokens gets
+        200,000 more.
         """
         client = connect(self.url, self.deployment, account, sending=QUICK)
         if client.token.balance_of(client.address) < 200_000 * TOKEN:
@@ -134,7 +134,7 @@ class Stage:
         )
 
     def attest(self, task: int) -> None:
-        """Attest the submitter's seats of a drawn task, with a made-up digest. Only a look would check it."""
+        """Attest the submitter's seats of a drawn task with a made-up digest, which only a look would check."""
         for seat in self.submitter.audit.seats(task):
             if seat.account == self.submitter.address:
                 self.submitter.audit.attest(task, seat.number, bytes(31) + b"\x01", bytes(32))
@@ -214,7 +214,7 @@ class Solver:
         return stage.home
 
     def join(self, seconds: float = 60) -> ExitCode | BaseException | None:
-        """Wait until the node has ended, at most for `seconds`; returns `ended`."""
+        """Wait until the node has ended; returns `ended`. Fails if the node still runs after `seconds`."""
         self._thread.join(seconds)
         assert not self._thread.is_alive(), "the solver still runs"
         return self.ended

@@ -35,7 +35,7 @@ ADDRESS = str(Account.from_key(KEY).address)
 
 @pytest.fixture(autouse=True)
 def cheap_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write key files with a cheap key derivation, because the real one is slow and not what is tested."""
+    """Make key files with a cheap key derivation: the real one is slow, and these tests do not check it."""
     monkeypatch.setattr(LocalAccount, "encrypt", lambda account, password: quick(account.key, password))
 
 
@@ -221,7 +221,9 @@ def test_a_password_of_two_terminals_is_asked_twice(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_written_has_been_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a key file that was written could not be opened again, the account's tokens would be lost."""
+    """A key file is opened once before it is written. If it could not be opened later, the account's tokens
+    would be lost.
+    """
     monkeypatch.setattr(LocalAccount, "encrypt", lambda _account, _password: geth() | {"Crypto": {}})
     with pytest.raises(AccountError, match="this password opens"):
         keystores.encrypted(Account.from_key(KEY), "old")

@@ -113,7 +113,7 @@ class Submitter:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables of the submitter's processes, in addition to this one's."""
+        """The environment variables of the submitter's processes, in addition to this process's."""
         return {"ASSAY_HOME": str(self.home)}
 
 

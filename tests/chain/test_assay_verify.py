@@ -53,7 +53,7 @@ class Settled:
     early: Path
 
     def context(self, home: Path) -> Context:
-        """The context of a stranger's command, which knows only a node's address and the deployment."""
+        """The context of a command that a stranger runs, knowing only a node's address and the deployment."""
         deployment = home / "deployment.json"
         deployment.parent.mkdir(parents=True, exist_ok=True)
         deployment.write_text(self.scene.deployment.model_dump_json())
@@ -61,7 +61,7 @@ class Settled:
 
 
 class Kept(Output):
-    """Output that keeps its data, because the lines that it prints are mixed with the solvers' logs."""
+    """Output that keeps its data for the test, because the printed lines are mixed with the solvers' logs."""
 
     data: Any = None
 
@@ -174,8 +174,8 @@ def test_without_a_server_only_a_whole_run_tells(settled: Settled, verify: Calla
 
 
 def test_who_serves_false_states_is_not_believed(settled: Settled, verify: Callable[..., Any]) -> None:
-    """The server at the honest solver's address serves other states. The true roots come from a proof, or are
-    not served at all.
+    """The server at the honest solver's address serves other states. The true roots come from a proof;
+    without a proof, this server does not serve them.
     """
 
     def of_another_state(connection: socket.socket, target: str) -> None:

@@ -272,7 +272,9 @@ def test_what_a_re_organisation_takes_back_is_told(scene: Stage, bidder: Client,
 def test_a_look_that_failed_is_told_by_the_next(
     scene: Stage, bidder: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The failed look has already read its events, and the chain's follower does not return them twice."""
+    """A look that fails has already read its events. The next look tells them, although the chain's follower
+    does not return them twice.
+    """
     task = scene.post()
     found = Following(scene.submitter, Home(tmp_path), task)
     found.look()
@@ -320,7 +322,9 @@ def test_nothing_new_costs_one_question_and_a_new_block_its_events(
 def test_a_node_that_does_not_answer_is_asked_again(
     scene: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The node is asked until the task is over. Here the submitter has cancelled the task."""
+    """The node is asked until it answers. The answer is that the task is over, because the submitter has
+    cancelled it.
+    """
     task = scene.post()
     output = Output("watch", as_json=False)
     home, limits = Home(tmp_path), Limits()

@@ -34,8 +34,9 @@ HOPELESS, RETRY = ExitCode.HOPELESS, ExitCode.RETRY
 
 @dataclass(frozen=True)
 class Row:
-    """A command line, words of its error output and its exit code. The test fills in `{home}`, `{url}` and
-    `{port}`. `config` is the text of the settings file in the home folder, `typed` the standard input.
+    """A command line, the words that its error output must contain, and its exit code. The test fills in
+    `{home}`, `{url}` and `{port}`. `config` is the text of the settings file in the home folder, and `typed`
+    is the standard input.
     """
 
     line: str

@@ -1,4 +1,6 @@
-"""The development chain's beacon, which goes by the chain's clock, not the wall clock; and its commands."""
+"""The development chain's beacon, which follows the chain's clock instead of the wall clock, and the beacon's
+commands.
+"""
 
 from __future__ import annotations
 
@@ -123,8 +125,8 @@ def test_a_port_in_use_is_named_with_the_option_for_another(chain: Devnet) -> No
 
 
 class Command:
-    """A running `assay` command. `said` holds the lines that it had printed by the time one of them contained
-    `ready`.
+    """A running `assay` command. `said` holds the lines that the command had printed when one of them first
+    contained `ready`.
     """
 
     def __init__(self, process: Forked, log: Path, ready: str) -> None:

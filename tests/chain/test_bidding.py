@@ -25,8 +25,8 @@ from tests.chain.trees import fund, terms
 pytestmark = pytest.mark.chain
 EXTENSION = 60
 FREE: dict[str, Any] = dict.fromkeys(("cost_per_hour", "watts", "capital_rate", "coin_price"), 0)
-"""Settings of a solver whose only cost is the risk of being late. If the chance of that is r, it costs r / (1
-- r) times the penalty of 5 tokens.
+"""Settings of a solver whose only cost is the risk of being late. A chance r of being late costs r / (1 - r)
+times the penalty of 5 tokens.
 """
 
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.chain
 SEGMENT = 2
 BOND = terms().bond
 LONG = 10_000
-"""Seconds of a challenge window. A commitment is valid for less."""
+"""Seconds of a challenge window, which are more than a commitment is valid."""
 
 
 class Interrupted(Exception):
@@ -39,9 +39,9 @@ class Interrupted(Exception):
 
 
 class Challenger:
-    """A verifier with the tokens of one bond, and a task with a false segment that it must challenge. With
-    `seated`, it holds the task's seat and has not attested, and another verifier may be drawn after it.
-    Without, another verifier holds the seat and has attested.
+    """A verifier with the tokens of one bond, and a task with a false segment that the verifier must
+    challenge. If `seated`, the verifier holds the task's seat and has not attested, and another verifier may
+    be drawn after it. Otherwise another verifier holds the seat and has attested.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class Challenger:
         return self.client.vault.free(self.client.address) + self.client.token.balance_of(self.client.address)
 
     def commitment(self, challenge: Challenge, client: Client | None = None) -> bytes:
-        """The commitment that the challenge of the segment makes, with the challenge's salt. If another
-        `client` is given, its commitment, which names no segment.
+        """The commitment to a challenge of the segment, with the salt of `challenge`. If another `client` is
+        given, the commitment is that client's and names no segment.
         """
         calls, chain = self.client.commitments, self.client.deployment.chain_id
         segment, account = (
@@ -114,7 +114,7 @@ class Challenger:
         self.chain.mine()  # a commitment is opened in a later block
 
     def driver(self) -> ChallengeDriver:
-        """The challenge in a newly started process."""
+        """The challenge's driver, as a newly started process would make it."""
         clients, row = {self.client.address: self.client}, self.challenge
         bonds = Bonds(clients, self.database, lambda _task: self.terms)
         rates, beside = Rates(1e12), self.beside
@@ -344,7 +344,9 @@ def test_a_commitment_that_was_not_opened_in_time_is_forfeited_and_made_anew(
 def test_commitments_that_were_not_opened_double_no_bond(
     challenger: Challenger, connected: Connect, opened: int
 ) -> None:
-    """Sixteen bonds are held. One of them may be the bond of a game."""
+    """A stranger has committed sixteen times, each time with a bond. `opened` of these commitments are opened
+    as games.
+    """
     client, stranger, driver = challenger.client, connected(5), challenger.driver()
     fund(stranger, 2000)
     salts = [bytes([k]) * 32 for k in range(16)]

@@ -314,8 +314,8 @@ def test_the_time_between_blocks_is_measured_where_the_table_has_none() -> None:
 def test_two_unlike_chains_are_sent_to_in_their_own_way(
     chain_id: int, hardfork: str, fees: str, block_time: int
 ) -> None:
-    """One chain has a base fee and fast blocks, the other gas prices and slow blocks. Transactions arrive
-    once.
+    """One chain has a base fee and fast blocks, the other has gas prices and slow blocks. On both, each
+    transaction arrives once.
     """
     with Devnet(block_time=None, chain_id=chain_id, hardfork=hardfork) as devnet:
         connection = devnet.connection

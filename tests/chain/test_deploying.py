@@ -155,7 +155,9 @@ def test_whoever_creates_the_contracts_first_has_created_ours() -> None:
 def test_a_contract_that_somebody_creates_at_the_same_moment_is_found(
     chain: Devnet, deployed: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All contracts exist, but the deployer takes all to be missing, as if they had just been created."""
+    """All contracts exist, but the deployer takes all of them to be missing, as if somebody had created them
+    after it looked.
+    """
     everything = plan(DEPLOYER, DEVNET, DEVELOPMENT).creations
     monkeypatch.setattr(Plan, "missing", lambda _plan, _connection: list(everything))
     with Sender(chain.connection, development_account(0, chain.chain_id), QUICK) as sender:

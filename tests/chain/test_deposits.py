@@ -57,8 +57,8 @@ def game(arena: Arena) -> int:
 
 
 def asked(arena: Arena, game: int, nodes: list[tuple[int, int]]) -> tuple[Move, bytes]:
-    """A demand for nodes of the segment tree, each given by its first leaf and its size; and the game's
-    present head.
+    """A demand for nodes of the segment tree, and the game's present head. Each node is given by its first
+    leaf and its size.
     """
     tree = segment_tree(list(run().segment_roots() or []))
     head = arena.challenger.game.game(game).head

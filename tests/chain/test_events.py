@@ -137,7 +137,7 @@ def test_hashes_that_never_settle_are_an_error(
 
 
 def unanswered_once(client: Client, monkeypatch: pytest.MonkeyPatch, question: int) -> None:
-    """Make the node unreachable for a single request for logs, number `question`, counted from 0."""
+    """Make the node fail to answer one request for logs: number `question`, counted from 0."""
     real = client.connection.request
     asked = iter(range(1_000_000))
 

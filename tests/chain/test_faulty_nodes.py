@@ -1,4 +1,4 @@
-"""Nodes that fail or answer anything at all: the error is typed and comes in time; the next node is asked."""
+"""Nodes that fail or send arbitrary answers: the error is typed and comes in time, and the next node is asked."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FAULTS: dict[str, type[ChainError]] = {
     "garbage-huge": RpcRefused,
     "garbage-trickling": RpcUnavailable,
 }
-"""Presets of the proxy, and the error of a request that is sent only once."""
+"""Presets of the proxy, and the error that each causes in a request that is sent only once."""
 QUESTIONS = [Query("eth_getBalance", (NOWHERE, "latest"), "balance"), Query("eth_blockNumber", (), "head")]
 
 

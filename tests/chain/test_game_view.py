@@ -41,7 +41,9 @@ def norm() -> Program:
 
 
 def subject() -> Subject:
-    """weights' = weights / 2 + norm(weights) / 1024 + data, which stays small."""
+    """A subject whose step is weights' = weights / 2 + norm(weights) / 1024 + data, so that the weights stay
+    small.
+    """
     b = Builder("step")
     weights, data = b.input(ROW), b.input(ROW)
     half = b.mul(weights, b.f32(0x3F000000))

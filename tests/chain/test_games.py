@@ -34,7 +34,7 @@ from tests.chain.corruption import SEGMENTS, STEPS, WRONG_STEP, Corruptions, Sit
 pytestmark = pytest.mark.chain
 
 SAMPLE = 24
-"""About this many corruptions in `make test`: every k-th one, spread over the program."""
+"""About how many corruptions `make test` plays: every k-th one, so that they are spread over the program."""
 
 
 @cache

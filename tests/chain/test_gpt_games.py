@@ -1,7 +1,7 @@
 """Corruptions of a GPT: one wrong element in any library function, judged on a real chain.
 
-Instructions are taken from each function in turn, at random within it, and elements at random; the seeds are
-fixed. `make test` tries 20 instructions, `make test-heavy` 240 in parts.
+Instructions are taken from each function in turn. Within a function they are chosen at random, and so are
+their elements; the seeds are fixed. `make test` tries 20 instructions, `make test-heavy` tries 240 in parts.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def made() -> Corruptions:
 
 @cache
 def sampled(count: int) -> list[Site]:
-    """The first `count` sites, taken from each function in turn and at random within it. A site belongs to
-    the innermost function around it; functions of one name count as one.
+    """The first `count` sites of a fixed sequence, which takes one random site from each function in turn. A
+    site belongs to the innermost function around it; functions of one name count as one.
     """
     generator = random.Random(20261120)
     by_function: dict[str, list[Site]] = defaultdict(list)

@@ -43,14 +43,16 @@ RECEIPT, NONCE = "eth_getTransactionReceipt", "eth_getTransactionCount"
 LOOKS = 200
 """A node must be idle within this many looks."""
 SENDING = Sending(poll=0.02, look_again=0.0)
-"""Checks for lost transactions at every opportunity."""
+"""Makes a sender check for lost transactions at every opportunity."""
 HEAD, CALL = "eth_getBlockByNumber", "eth_call"
 RELAYS = ("http://127.0.0.1:1",)
-"""Never asked, because nothing is drawn."""
+"""Beacon relays that are never asked, because nothing is drawn."""
 
 
 class Paced(Stop):
-    """Makes a node rest until it is told to look; `pauses` are the seconds for which it would have rested."""
+    """Makes a node rest until the test tells it to look. `pauses` has the seconds for which the node would
+    otherwise have rested.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -158,8 +160,8 @@ def test_an_idle_node_asks_twice_for_each_block(
 
 
 def waiting(proxy: RpcProxy) -> int:
-    """Number of calls for receipts, nonces and blocks. A node that waits for transactions repeats them, so
-    their number grows with time.
+    """Number of calls for receipts, nonces and blocks. A node that waits for transactions repeats such calls,
+    so their number grows with time.
     """
     return proxy.asked[RECEIPT] + proxy.asked[NONCE] + proxy.asked[HEAD]
 

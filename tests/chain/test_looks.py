@@ -1,4 +1,6 @@
-"""An informer, through the typed contracts: the attestation, what a salt pays, who pays the next draw."""
+"""An informer, through the typed contracts: the attestation, what the informer is paid for the salt, and who
+pays for the next draw.
+"""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_a_transaction_that_is_not_mined_gets_a_higher_fee(chain: Devnet, sender
 
 
 def test_the_fee_is_not_raised_far_above_the_usual_one(chain: Devnet, sender: Sender) -> None:
-    """The chain stands still."""
+    """No block is mined while the sender raises the fee."""
     sender.sending = Sending(timeout=20, replace_after=0.0)
     chain.connection.request("evm_setAutomine", False)
     try:
@@ -76,7 +76,9 @@ def test_the_fee_is_not_raised_far_for_a_node_that_forgets_and_refuses_what_it_h
 
 
 def require_bounded(sender: Sender, chain: Devnet) -> None:
-    """Require that the fee of the intent "slow" was raised, and not much above `MOST`."""
+    """Require that the fee of the intent "slow" was raised to at least `MOST` times its first value, and to
+    less than 1.2 times that limit.
+    """
     first, *_, last = (unsigned(one.raw, chain.chain_id) for one in sender.journal.of_intent("slow"))
     assert MOST <= last["maxFeePerGas"] / first["maxFeePerGas"] < 1.2 * MOST
 
@@ -119,7 +121,9 @@ def test_a_transaction_that_the_node_took_in_spite_of_its_error_is_not_sent_agai
 
 
 def test_a_refusal_does_not_count_while_another_node_has_not_answered(chain: Devnet) -> None:
-    """The other node takes the transaction, and the one that refuses it does not hear of it."""
+    """One node takes the transaction, but its answer is garbled. The other refuses the transaction and does
+    not hear that it was taken.
+    """
     account, before = development_account(4, chain.chain_id), chain.connection.balance(NOWHERE)
     with RpcProxy(chain.url) as near, RpcProxy(chain.url) as far:
         both, answer = Connection((near.url, far.url)), near.answer
@@ -215,7 +219,7 @@ def test_a_lost_transaction_that_offers_too_little_by_now_does_not_hold_up_the_n
 def test_a_nonce_used_by_somebody_else_is_reported_and_then_the_intent_goes_on(
     chain: Devnet, monkeypatch: pytest.MonkeyPatch, forgets: bool
 ) -> None:
-    """This also holds if the node `forgets` old states, like pruned nodes, or anvil after a revert."""
+    """With `forgets`, the node has no old states, like a pruned node, or like anvil after a revert."""
     if forgets:
         count = Connection.transaction_count
 
@@ -261,7 +265,9 @@ def test_a_transaction_taken_away_by_a_reorganisation_is_handed_over_again(
 def test_a_mined_transaction_that_is_taken_back_is_mined_again_before_the_next(
     chain: Devnet, sender: Sender
 ) -> None:
-    """The sender has seen its receipt, and the transaction with the next nonce is pending."""
+    """The sender has already seen the receipt of the transaction that is taken back. The transaction with the
+    next nonce is pending.
+    """
     rpc, before = chain.connection, chain.connection.balance(NOWHERE)
     first = sender.send(transfer(6), "first")
 
@@ -327,7 +333,7 @@ def watched(chain: Devnet) -> Iterator[tuple[RpcProxy, Sender]]:
 
 
 def looks(proxy: RpcProxy, sender: Sender) -> bool:
-    """Whether the sender asks for its nonce after it has seen the head."""
+    """Whether the sender asks for its nonce when it is tended right after it has seen the head."""
     sender.connection.block()
     before = proxy.asked["eth_getTransactionCount"]
     sender.tend()

@@ -28,7 +28,7 @@ LEVEL_GAS = 200_000
 
 
 def level(depth: int) -> Program:
-    """x + x^2 at depth 0; x + level(depth - 1) above it."""
+    """The program x + x^2 at depth 0; at a greater depth, x plus the result of `level(depth - 1)`."""
     b = Builder(f"level{depth}")
     x = b.input(X)
     inner = b.mul(x, x) if depth == 0 else b.call(level(depth - 1), x)[0]

@@ -1,4 +1,4 @@
-"""A verifier that only watches, when a re-organisation gives the number of a task to another one."""
+"""A verifier that only watches, when a re-organisation gives a task's number to another task."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.chain
 
 ROWS, LENGTH, PLACES = 2, 384, 7
 RUNS = 17
-"""Runs of the repeated body: one composite of 16 runs, and one more run."""
+"""Number of runs of the repeated body: one composite of 16 runs, and one more run."""
 X = TensorType(DType.I64, (ROWS, LENGTH))
 TOTALS = TensorType(DType.I64, (ROWS, PLACES))
 INDEX = TensorType(DType.I32, (LENGTH,))
@@ -77,7 +77,9 @@ def test_a_false_scatter_sum_is_judged_at_its_element(arena: Arena, element: int
 
 
 def hides_behind(game: GameView, run: Run) -> Move | None:
-    """A cover-up in which the last word of a split is false."""
+    """The next move of a solver that covers up. In the split of its wrong element, only the last word is
+    false, so that the words add up to the claimed one.
+    """
     if game.phase is not Phase.SPLIT or game.selection is None or game.demand is not None:
         return covers_up(game, run)
     frame = frame_at(run, game.segment, game.step, game.path)

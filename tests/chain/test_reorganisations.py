@@ -2,8 +2,8 @@
 
 A transaction that a party has just sent is taken back together with the blocks on top of it: the node forgets
 it or mines it again a block later. On a development chain nothing waits for finality, and journals look back
-eight blocks (`protocol/chain/chains.toml`). Nothing is restarted, the task ends as it would have, and no
-token is lost.
+eight blocks (`protocol/chain/chains.toml`). No party is restarted, the task ends as it would have without the
+re-organisation, and no token is lost.
 """
 
 from __future__ import annotations
@@ -174,8 +174,8 @@ def test_a_task_ends_as_ever_after_a_re_organisation(scene: Stage, at: str, dept
 def test_a_cheat_is_convicted_though_all_that_led_to_the_game_was_taken_back(
     scene: Stage, again: bool
 ) -> None:
-    """If the node forgets submission, commitment and challenge, they are sent again. They may then be mined
-    in one block, where some revert.
+    """If the node forgets the submission, the commitment and the challenge, they are sent again. They may
+    then be mined in one block, in which some of them revert.
     """
     client = scene.submitter
     follower = Follower(client.connection, client.contracts, scene.deployment.block)

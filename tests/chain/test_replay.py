@@ -1,4 +1,5 @@
-"""The simulation's agents on the real contracts: every story ends as expected, with the engine's balances.
+"""The simulation's agents on the real contracts: every story ends as expected, with the balances that the
+engine computes.
 
 A replay compares all balances after each event. Most of these tests also check gains by closed formulas.
 """
@@ -88,7 +89,7 @@ def test_a_cancelled_task_moves_nothing(replayed: Replayed) -> None:
 
 
 def test_the_first_of_two_silent_accounts_pays_the_draw(replayed: Replayed) -> None:
-    """Three seats of two segments each; two accounts lose the fees of a seat and of a draw."""
+    """There are three seats of two segments each. Two silent accounts lose the fees of a seat and of a draw."""
     ended, amounts = played(replayed, "silent_seat")
     fee = 2 * amounts.audit_fee
     assert of(ended, "submitter") + of(ended, "solver") == -3 * fee - amounts.draw_fee
@@ -166,7 +167,9 @@ def test_silence_convicts(replayed: Replayed, name: str, owed: tuple[str, ...]) 
 
 
 def test_the_earlier_commitment_is_rewarded_and_moot(replayed: Replayed) -> None:
-    """A bystander convicts. The seat that committed first is rewarded; both seats get costs and fees."""
+    """A bystander convicts the solver. The seat that committed first gets the reward; both seats get the cost
+    of a game and a fee.
+    """
     ended, amounts = played(replayed, "two_challengers")
     spoke = amounts.game_cost + amounts.audit_fee
     gains = sorted(gain for name, gain in ended.gains.items() if name.startswith("verifier"))
@@ -234,7 +237,7 @@ def verifiers(ended: Comparison) -> list[int]:
 
 
 def test_every_segment_is_looked_at_and_every_look_paid(replayed: Replayed) -> None:
-    """Two seats of two segments each and four looks: every segment has one, so there is no second level."""
+    """Two seats of two segments each get four looks, one for each segment, so there is no second level."""
     ended, amounts = played(replayed, "looked")
     assert verifiers(ended) == [amounts.audit_fee] * 4 + [2 * amounts.audit_fee] * 2
     assert of(ended, "drawer") == 2 * amounts.draw_fee
@@ -255,8 +258,8 @@ def test_looks_at_looks_at_looks_at_looks(replayed: Replayed) -> None:
 
 
 def test_a_digest_that_is_not_opened_costs_the_lock_once(replayed: Replayed) -> None:
-    """Two looks at one seat. The lock is an odd number: the first look gets half, rounded down. The seat gets
-    no fee.
+    """There are two looks at one seat. The lock is an odd number: the first look gets half of it, rounded
+    down. The seat gets no fee.
     """
     ended, amounts = played(replayed, "unopened")
     _, lock = looked("unopened")
@@ -279,7 +282,9 @@ def test_a_stamp_that_cannot_answer_loses_its_lock(replayed: Replayed) -> None:
 
 
 def test_an_accused_seat_that_answers_has_the_bond(replayed: Replayed) -> None:
-    """Two seats of one segment each are accused; their lookers pay the solver too."""
+    """Two seats of one segment each are accused and answer. Each looker loses its bond to the seat, and also
+    pays the solver for its step tree.
+    """
     ended, amounts = played(replayed, "slandered")
     fee, cost = amounts.audit_fee, amounts.game_cost
     assert verifiers(ended) == [fee - 2 * cost] * 2 + [fee + cost] * 2
@@ -288,8 +293,8 @@ def test_an_accused_seat_that_answers_has_the_bond(replayed: Replayed) -> None:
 
 
 def test_looks_that_are_silent_three_times_are_given_up(replayed: Replayed) -> None:
-    """Two looks and three draws, in each of which both accounts are silent. After each of the first two
-    draws, the draw fee of one of the two pays for the next draw.
+    """Two looks are drawn three times, and each time both accounts are silent. After each of the first two
+    draws, the draw fee of one of the two accounts pays for the next draw.
     """
     ended, amounts = played(replayed, "given_up")
     fee = 2 * amounts.audit_fee

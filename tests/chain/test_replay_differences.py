@@ -191,7 +191,9 @@ class Wrong:
 def check_movement(
     replayed: Replayed, monkeypatch: pytest.MonkeyPatch, movement: tuple[str, str, int], how: str
 ) -> None:
-    """Check that the replay fails: the ledger no longer adds up, or the chain has booked something else."""
+    """Check that the replay fails if this movement is made wrongly: the ledger no longer adds up, or the
+    chain has booked something else.
+    """
     name, story, number = movement
     real = getattr(booking, name)
 
@@ -352,7 +354,9 @@ def test_another_winner(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_another_undercut(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine's undercut is larger, which the contract accepts too."""
+    """The engine undercuts by more than the contract demands. The contract accepts its bids, but does not
+    refuse a price one unit higher as too high.
+    """
     monkeypatch.setattr(bidding, "FIRST_PERCENT", 3)
     auctions._ladder.cache_clear()
     try:

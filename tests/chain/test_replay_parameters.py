@@ -1,4 +1,4 @@
-"""Replays of random markets: a seed chooses amounts (also zero and bounds), sizes and participants."""
+"""Replays of random markets: a seed chooses amounts (zero and the bounds included), sizes and participants."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def people(luck: random.Random) -> Population:
 
 
 def parameters(luck: random.Random, everybody: Population, *, looks: bool) -> MarketParameters:
-    """Amounts of zero, of one unit and of many tokens; a stake that is the least the contracts accept, or far
-    more. With `looks` every segment of a seat is looked at.
+    """Random parameters: amounts of zero, of one unit and of many tokens; a stake that is the least the
+    contracts accept, or far more. With `looks`, every segment of a seat is looked at.
     """
 
     def some(*more: int) -> int:

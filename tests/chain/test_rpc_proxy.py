@@ -67,7 +67,7 @@ def test_presets_are_applied_together_and_lifted_one_by_one(proxy: RpcProxy) -> 
 
 
 def places(chain: Devnet, sent: list[str]) -> list[int | None]:
-    """The block numbers of transactions; None for an unknown one."""
+    """The block numbers of transactions; None for a transaction that is not mined."""
     found: list[Any] = [chain.connection.receipt(hash_) for hash_ in sent]
     return [None if receipt is None else int(receipt["blockNumber"], 16) for receipt in found]
 

@@ -52,7 +52,9 @@ def secret(client: Client, seat: int) -> bytes:
 
 @dataclass
 class Attested:
-    """An account's attestation: for each of its segments the root of the step tree under the salt."""
+    """The attestation of a seat or look. `segment_roots` has, for each of its segments, the root of the step
+    tree under `salt`.
+    """
 
     client: Client
     number: int
@@ -61,7 +63,7 @@ class Attested:
     result: bytes | None
 
     def roots(self, segment: int) -> list[bytes]:
-        """Roots of a segment's states. The states at its ends have no tensors here, only roots."""
+        """Roots of a segment's states. The first and the last state have no tensors here, only made-up roots."""
         digester = Digester(self.salt, 1)
         middle = state_root([digester.tensor_root(tensor(segment), 1)])
         return [bytes([segment]) * 32, middle, bytes([segment + 1]) * 32]
@@ -119,7 +121,7 @@ class Scene(Seats):
         return seat
 
     def post_steps(self, looker: Client, segment: int) -> int:
-        """Open the looker's game on a segment and post the solver's step tree; returns the game."""
+        """Open the looker's game on a segment and post the solver's step tree; returns the game's number."""
         calls, chain, salt = looker.commitments, self.chain.chain_id, bytes(32)
         name = priority_commitment(chain, calls.address, self.task, segment, looker.address, salt)
         calls.commit(self.task, NO_SEAT, name)

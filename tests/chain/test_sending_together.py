@@ -59,8 +59,8 @@ def received(sender: Sender, sent: Sequence[Sent]) -> list[Receipt]:
 
 
 def test_sixteen_ask_the_node_for_little_and_share_a_block(chain: Devnet, proxy: RpcProxy) -> None:
-    """The transactions share the calls for nonce, block, fees and balance: at most three calls of each kind,
-    in eight requests.
+    """The transactions share the calls for nonce, block, fees and balance: sixteen transactions need at most
+    48 calls, in at most eight requests.
     """
     connection = Connection(proxy.url)
     with Sender(connection, development_account(4, chain.chain_id), QUICK) as sender:

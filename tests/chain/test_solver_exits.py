@@ -1,6 +1,7 @@
-"""The solver itself brings submitted tasks to an end where seats are silent or empty or the beacon is dead.
+"""The solver brings submitted tasks to an end without help when seats are silent or empty, or when the beacon
+is dead.
 
-The tests advance the chain's clock to what the task waits for; the node does the rest. The last test
+The tests advance the chain's clock to the time that the task waits for; the node does the rest. The last test
 withdraws the stake during training.
 """
 

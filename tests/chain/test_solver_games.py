@@ -43,7 +43,7 @@ WRONG_STEP = 2 * tiny.STEPS  # the last of segment 2: each step halves, which ro
 
 
 def wrong(work: Work) -> Executor:
-    """An executor for which one weight is off by one unit in the last place in one step."""
+    """An executor that gets one weight wrong in one step, by one unit in the last place."""
     path, number = find(work.program.program, Op.ADD)
     change = Perturbation(path, number, 270, one_ulp, WRONG_STEP, WRONG_STEP)
     return PerturbedExecutor(work.program, work.fixed, work.kernels, [change])
@@ -77,7 +77,9 @@ def _draws_when_booked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Challenge:
-    """A game without the solver's HTTP service: everything has to be demanded on-chain."""
+    """A challenge that does not use the solver's HTTP service: it demands everything on-chain. `moves` has
+    the moves that were mined, `refused` the errors of those that reverted.
+    """
 
     client: Client
     task: int
@@ -121,10 +123,11 @@ class Challenge:
 
 
 def moot_game(scene: Stage, stranger: Client) -> int:
-    """A stranger's game against itself that becomes moot while a demand is open; returns its number.
+    """Play a game in which a stranger challenges a run that the stranger itself has submitted. The game
+    becomes moot while a demand is open; returns the game's number.
 
-    The stranger has a second game, in which an answer is due earlier than the answer to the demand. When the
-    solver's time for that earlier answer runs out, the run is convicted.
+    The stranger has a second game against the run, in which an answer is due earlier than the answer to the
+    demand. When the time for that earlier answer runs out, the run is convicted.
     """
     game, run = stranger.game, run_of(Strategy(executor=wrong))
     task = scene.post(challenge_period=6_000, clock=6_000)
@@ -156,7 +159,7 @@ def moot_game(scene: Stage, stranger: Client) -> int:
 
 
 def test_a_strangers_moot_game_ends_no_solver(scene: Stage) -> None:
-    """A node that starts reads every game of the deployment."""
+    """When a node starts, it reads every game of the deployment, strangers' games included."""
     stranger = scene.client("dev:2")
     stranger.fund(2_000 * TOKEN)
     solver: Solver | None = None

@@ -34,7 +34,9 @@ pytestmark = pytest.mark.chain
 
 
 def envelope(capsys: pytest.CaptureFixture[str]) -> Any:
-    """The --json output of a command in this process, found among the log lines of the nodes."""
+    """The data in the --json output of a command that ran in this process. The output is found among the
+    nodes' log lines.
+    """
     (found,) = re.findall(r"^\{\n.*?^\}\n", capsys.readouterr().out, re.MULTILINE | re.DOTALL)
     return json.loads(found)["data"]
 
@@ -153,8 +155,8 @@ def tells_of_the_ledger(home: Home, task: int, capsys: pytest.CaptureFixture[str
 
 
 def test_a_drain_outlives_kill_9_and_ends_with_0(scene: Stage, tmp_path: Path) -> None:
-    """The process is killed while it drains; the next one finishes. While it runs, no other node can use its
-    home.
+    """The process is killed while it drains; the next one finishes. While a process runs, no other node can
+    use its home folder.
     """
     configured(scene)
     log = tmp_path / "solver.log"

@@ -180,7 +180,9 @@ def test_what_a_task_held_is_given_back_while_the_solver_runs_on(scene: Stage) -
 def test_a_submitted_task_holds_no_executor_also_after_a_restart_and_a_replay_makes_its_own(
     scene: Stage,
 ) -> None:
-    """On a GPU an executor holds the dataset and the recorded step, and the audit takes days."""
+    """On a GPU, an executor would keep the dataset and the recorded step in memory for the days that the
+    audit takes.
+    """
     made: list[weakref.ref[HonestExecutor]] = []
 
     def noted(work: Work) -> HonestExecutor:
@@ -219,15 +221,18 @@ def test_a_submitted_task_holds_no_executor_also_after_a_restart_and_a_replay_ma
 def test_a_second_task_is_trained_while_the_first_is_and_goes_first_if_it_is_due_first(
     scene: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first task has more time left, so it waits at its next step until the second one is done. A
-    training that waits for the disk would pass its turn on; `WAITING` is raised so that neither waits for it.
+    """The first task has more time left, so its training waits at the next step until the second task is
+    trained. A training that waits for the disk would give up its turn; `WAITING` is raised so that neither
+    training waits for the disk.
     """
     monkeypatch.setattr("solver.pipeline.WAITING", tiny.SEGMENTS)
     order: list[int] = []
     go = threading.Event()
 
     class Noted(HonestExecutor):
-        """Records whose step it was; the first task's second step waits until the second task is trained."""
+        """Records the task of each step. The first task's second step waits until the training of the second
+        task has joined.
+        """
 
         task = 0
 
@@ -331,7 +336,9 @@ def test_a_server_that_never_answers_keeps_nobody_from_other_work(scene: Stage) 
 
 
 def refusal(solver: Solver, task: int, stage: TaskStage = TaskStage.REFUSED) -> str:
-    """Wait until the solver leaves a task to others; returns its reason."""
+    """Wait until the solver's row of a task reaches `stage`, in which the solver leaves the task to others;
+    returns the reason.
+    """
     deadline = monotonic() + 30
     while True:
         row = solver.node.context.database.task(task)

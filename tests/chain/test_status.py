@@ -117,7 +117,7 @@ def test_a_watch_of_all_tasks_ends_when_it_is_asked_to(
 
 
 def test_a_thousand_tasks_take_few_requests(scene: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One request holds a hundred calls, so a thousand tasks take ten; at most five more are made."""
+    """One request holds a hundred calls, so a thousand tasks take ten requests. At most five others are made."""
     asked: list[int] = []
     ask, ask_all = Transport.ask, Transport.ask_all
 

@@ -108,7 +108,7 @@ def test_a_refused_call_is_not_sent_and_jams_nothing(client: Client) -> None:
 def test_a_call_that_fails_when_it_is_mined_says_why_and_what_it_cost(
     connected: Connect, chain: Devnet
 ) -> None:
-    """A bid that is in time when it is estimated, and too late when it is mined."""
+    """A bid is in time when its gas is estimated, and too late when it is mined."""
     submitter, solver, verifier = connected(1), connected(2), connected(3)
     for party in (submitter, solver, verifier):
         fund(party, 2000)

@@ -86,7 +86,7 @@ class Party:
             self._process.wait()
 
     def forget_market(self, home: Home) -> None:
-        """Rename the party's folder as in releases that knew one deployment per chain."""
+        """Give the party's folder the name that it has in releases that know only one deployment per chain."""
         (folder,) = (path for path in (home.root / self._party).iterdir() if path.is_dir())
         folder.rename(folder.with_name(folder.name.rpartition("-")[0]))
 
@@ -136,8 +136,8 @@ def events(scene: Stage) -> Sequence[Event]:
 
 
 def fetched(scene: Stage, task: int, home: Path, limits: Limits) -> int | None:
-    """The number of steps in a task's result; None if it cannot be fetched. The parties that hold it may not
-    have announced an address since their last start.
+    """The number of steps in a task's result; None if the result cannot be fetched, for example because the
+    parties that hold it have announced no address since their last start.
     """
     try:
         return int(results.fetch(scene.submitter, Home(home), task, limits).state["count"])

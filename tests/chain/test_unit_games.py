@@ -32,7 +32,7 @@ def made() -> Corruptions:
 
 
 def sites() -> list[Site]:
-    """Sites of a product in each unit, of the sum over units and of its division."""
+    """The sites of one product in each unit, of the sum over units, and of the division of that sum."""
     calls = units(made().program(()))
     assert len(calls) == UNITS
     inside = [site for site in made().sites if site[0] and site[0][0] in calls]

@@ -1,4 +1,5 @@
-"""A task in flight survives an upgrade of its node: between starts, its files get an earlier format.
+"""A task in flight survives an upgrade of its node: between starts, the node's files are put back to an
+earlier format.
 
 The databases hold current rows in tables of an earlier release (`tests/vectors/databases`). Formats of
 releases for other contracts are not tested: a current node could not end their tasks.
@@ -32,7 +33,7 @@ DUMPS = {dump.name: dump for kind in ("solver", "verifier", "journal") for dump 
 
 
 def earlier(home: Path, party: str, name: str) -> Path:
-    """Put the files of a killed party back to earlier formats; returns its database."""
+    """Put the files of a killed party back to earlier formats; returns the path of its database."""
     (database,) = home.rglob(f"{party}.sqlite")
     renamed = {"accusations": "challenges"}
     put_back(database, DUMPS[name], renamed)
@@ -49,7 +50,7 @@ def version(database: Path) -> int:
 
 
 class Upgraded(Process):
-    """`verifier watch`, whose files have the format `name` when it is started again."""
+    """`verifier watch`. Each time it is started again, its files have been put back to the format `name`."""
 
     name = "verifier-6-accusations"
 

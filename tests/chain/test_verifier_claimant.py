@@ -1,4 +1,6 @@
-"""A seat's claim on a real chain: its process is killed, several items are missing, or no verdict comes."""
+"""A seat's claim on a real chain: the claimant's process is killed, several items are missing, or no verdict
+comes.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ pytestmark = pytest.mark.chain
 NOWHERE = "http://127.0.0.1:1"
 """A relay that does not exist."""
 WITHHELD, CUT_OFF = 2, 1
-"""Numbers of states: the solver serves the first to nobody, and the second to all but the claimant."""
+"""Numbers of states. The solver serves the state `WITHHELD` to nobody, and the state `CUT_OFF` to all but the
+claimant.
+"""
 
 
 def claims(case: Case) -> list[dict[str, Any]]:
@@ -62,7 +66,7 @@ def scene(scene: Stage) -> Stage:
 
 
 class Claimant:
-    """A process with the case's seat. `kill` also starts another on the same folder."""
+    """The process that has the case's seat. `kill` also starts a new process on the same folder."""
 
     def __init__(self, case: Case, folder: Path) -> None:
         self.case, self.address = case, case.address(case.seat)

@@ -55,7 +55,7 @@ class Scene:
 
     @property
     def wealth(self) -> int:
-        """Tokens of the seat's account, except its stake and bonds."""
+        """Token units of the seat's account, without its stake and bonds."""
         return self.client.vault.free(self.client.address) + self.client.token.balance_of(self.client.address)
 
     @property
@@ -109,7 +109,7 @@ class Scene:
 
 
 def commit(client: Client, task: int, segment: int, salt: bytes) -> int:
-    """Commit without a seat; returns the bond that was locked."""
+    """Commit to a challenge without a seat; returns the bond that was locked."""
     calls, chain = client.commitments, client.deployment.chain_id
     receipt = calls.commit(
         task, NO_SEAT, priority_commitment(chain, calls.address, task, segment, client.address, salt)
@@ -135,7 +135,7 @@ def scene(chain: Devnet, connected: Connect, tmp_path: Path) -> Iterator[Scene]:
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_seat_whose_commitment_is_opened_late_is_whole(scene: Scene, own: bool) -> None:
-    """The accomplice convicts on one of the seat's segments, or on another."""
+    """If `own`, the accomplice convicts the solver on one of the seat's segments, otherwise on another segment."""
     accomplices = scene.challenged(scene.segments[0] if own else scene.others[0])
     scene.challenge(scene.segments[1])
     assert scene.wealth == scene.before - TERMS.bond

@@ -68,7 +68,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def challenging(watcher: Watcher, tasks: list[int]) -> Games:
-    """The node's games, after a difference is noted for each task."""
+    """Note a difference for each task in the node's database; returns the node's games."""
     for task in tasks:
         watcher.node.context.database.put_challenge(
             Challenge(task, NO_SEAT, watcher.client.address, None, bytes([task]) * 32, b"")

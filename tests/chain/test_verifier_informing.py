@@ -48,7 +48,7 @@ def happened(scene: Stage, name: str, task: int) -> list[Event]:
 
 
 def expected_digest(segments: list[int], salt: bytes) -> bytes:
-    """A seat's digest, computed by an honest run from the start."""
+    """The digest of a seat with these segments and this salt, computed by an honest run of the whole task."""
     program = tiny.step_program()
     executor, digester = HonestExecutor(program, tiny.fixed(), Interpreter()), Digester(salt, THINNING)
     states = [tiny.initial()]
@@ -71,7 +71,7 @@ def salt_of(scene: Stage, task: int, number: int, index: int) -> bytes:
 
 
 def test_each_seat_attests_the_digest_of_its_states_under_a_salt_of_its_own(scene: Stage) -> None:
-    """This includes segments replayed before the draw. Two seats of one process share no hash."""
+    """The segments include those replayed before the draw. Two seats of one process attest different digests."""
     scene.submitter.audit.resign()
     watcher = Watcher(scene, further=1, whistleblow=True)
     wait(lambda: scene.submitter.audit.registered() == 2)

@@ -44,7 +44,7 @@ STAKE = 500 * TOKEN
 PERIOD = 400
 MOVE_TIME = 200
 ACCOUNTS = ("dev:2", "dev:5", "dev:6", "dev:7")
-"""One has the task's only seat, the others are its jury."""
+"""Accounts, of which one has the task's only seat and the others are its jury."""
 WITHHOLDING = SolverStrategy(app=serves_its_accomplice)
 
 
@@ -68,7 +68,7 @@ class Case:
         return str(development_account(int(name[4:]), 31337).address)
 
     def claimed(self) -> None:
-        """Let half of the seat's time pass, and wait until it has claimed."""
+        """Let half of the seat's time pass, and wait until the seat has made its claim."""
         self.scene.skip_to(self.scene.submitter.audit.seat(self.task, 0).until - PERIOD // 2)
         wait(lambda: bool(happened(self.scene, "Claimed", self.task)))
 

@@ -115,8 +115,9 @@ def test_a_challenge_survives_kills(scene: Stage, tmp_path: Path) -> None:
 
 
 class StopsServing:
-    """A solver that serves everything until a call is selected and nothing afterwards. It answers that move only when
-    it `may_go_on`. Its claim of the call's result is false, which is proved by an opening in the caller's trace.
+    """A solver that serves everything until a call is selected, and nothing afterwards. It answers that
+    selection only once `may_go_on` is set. Its claim of the call's result is false, which is proved by an
+    opening in the caller's trace.
     """
 
     def __init__(self) -> None:
@@ -147,7 +148,9 @@ class StopsServing:
 
 
 def test_what_a_solver_has_served_survives_a_kill(scene: Stage, tmp_path: Path) -> None:
-    """The caller's trace cannot be demanded in the callee's frame."""
+    """In the callee's frame, the verifier cannot demand the caller's trace any more. So the trace that the
+    solver has served must survive the kill.
+    """
     verifier = Process(scene, tmp_path / "verifier", tmp_path / "verifier.log")
     cheat, solver = StopsServing(), None
     try:

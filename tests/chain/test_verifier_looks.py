@@ -49,7 +49,7 @@ def scene(scene: Stage) -> Stage:
 
 
 def sold(scene: Stage, **changes: int) -> int:
-    """A drawn task whose seats are always looked at: by default one seat, of one segment."""
+    """A drawn task whose seats are always looked at. By default, it has one seat of one segment."""
     terms = {"look_chance": ALWAYS, "move_time": MOVE_TIME, "seat_lock": LOCK, **changes}
     task = scene.sold(**terms)
     scene.until_drawn(task)
@@ -58,7 +58,7 @@ def sold(scene: Stage, **changes: int) -> int:
 
 @dataclass(frozen=True)
 class Pair:
-    """A drawn task whose only seat is `seat`'s; `other` is free to look at it."""
+    """A drawn task whose only seat is `seat`'s; `other` is free to look at that seat."""
 
     task: int
     seat: str
@@ -67,7 +67,7 @@ class Pair:
 
 @pytest.fixture
 def pair(scene: Stage) -> Iterator[Pair]:
-    """A pair of accounts, one of which has the seat; the beacon chooses which."""
+    """A drawn task and two accounts, of which one has the seat; the beacon chooses which."""
     for account in ACCOUNTS:
         client = scene.client(account)
         client.fund(100_000 * TOKEN)

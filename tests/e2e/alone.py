@@ -16,7 +16,9 @@ OWN = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", 'ip link set
 def run_alone(
     module: str, *arguments: str, environment: Mapping[str, str], timeout: float
 ) -> subprocess.CompletedProcess[str]:
-    """Run a module to its end. Without network namespaces it uses the machine's ports, and may fail."""
+    """Run a module to its end in a separate network namespace. If the machine allows none, the module uses
+    the machine's ports, and may fail.
+    """
     gives = subprocess.run([*OWN, "true"], capture_output=True, check=False).returncode == 0
     return subprocess.run(
         [*(OWN if gives else []), sys.executable, "-m", module, *arguments],
@@ -30,7 +32,9 @@ def run_alone(
 
 
 def clean_environment(home: Path, anvil: str) -> dict[str, str]:
-    """A newcomer's environment: no settings, its own home folder, the commands on PATH, and anvil."""
+    """A newcomer's environment: no variable named ASSAY…, `home` as the home folder, the commands on PATH,
+    anvil, and one thread.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     path = f"{Path(sys.executable).parent}:{kept['PATH']}"
     return {**kept, "HOME": str(home), "PATH": path, "ANVIL": anvil, "OMP_NUM_THREADS": "1"}

@@ -28,7 +28,7 @@ READY: Final = {
 BLOCK: Final = re.compile(r"(?:^|\n)([^\n]*)\n+```(\w+)\n(.*?)```", re.DOTALL)
 NAMED: Final = re.compile(r"`([\w./-]+\.toml)`")
 PATIENCE: Final = 180.0
-"""Seconds for one line, on a busy machine."""
+"""Seconds that one line may take, even on a busy machine."""
 RPC: Final = "http://127.0.0.1:8545"
 
 

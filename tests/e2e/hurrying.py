@@ -17,8 +17,8 @@ LOOK_EVERY = 0.5
 
 
 class Hurrying:
-    """Advances the clock of the chain at a URL, in a thread, whenever an open task only has to wait. It
-    begins as soon as contracts are deployed there.
+    """Runs a thread that advances the clock of the chain at a URL whenever nothing is left to do in an open
+    task but wait. The thread starts doing so once contracts are deployed on that chain.
     """
 
     def __init__(self, url: str) -> None:

@@ -15,7 +15,7 @@ from tests.listener import Handler, Listener
 BYTES = 250_000
 MBIT = 4.0
 ALONE = BYTES * 8 / (MBIT * 1e6)
-"""Seconds that one transfer takes alone."""
+"""Seconds that one transfer of `BYTES` takes if no other uses its links."""
 
 
 class Sending(Handler):

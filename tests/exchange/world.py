@@ -94,7 +94,9 @@ class Lanes(Processes):
     rows: Rows
 
     def require_oracles_bits(self, of: Collection[int] = range(16)) -> None:
-        """Check that these lanes have the oracle's states, where they took part, and its result."""
+        """Check the lanes in `of`: in each round a lane has announced the oracle's state, or nothing if it
+        takes no part in that round, and each lane of the last round has the oracle's result.
+        """
         rounds, result = oracle(self.job, self.rows)
         for done in rounds:
             for lane, state in enumerate(done.states):

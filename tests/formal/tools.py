@@ -18,7 +18,7 @@ FORGE = Path(os.environ.get("FORGE", "forge"))
 
 
 def tool(name: str) -> Path:
-    """The path of a program. If it is missing, skips the test with a message that says what installs it."""
+    """The path of a program. If the program is missing, skips the test with a message that says what installs it."""
     found = BUILD / "venv" / "bin" / name
     if not found.is_file():
         pytest.skip(f"{name} is not installed: `make test-heavy` installs it")
@@ -26,7 +26,9 @@ def tool(name: str) -> Path:
 
 
 def run(*command: object, timeout: float, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in the repository root, with forge in PATH; output as text. `timeout` is in seconds."""
+    """Run a command in the repository root with forge in PATH, and capture its output as text. `timeout` is
+    in seconds.
+    """
     folders = [str(BUILD / "venv" / "bin"), str(FORGE.parent), os.environ["PATH"]]
     variables = {**os.environ, "PATH": os.pathsep.join(folders), **environment}
     return subprocess.run(

@@ -1,8 +1,8 @@
 """Random instructions of every primitive: shapes, types, attributes, and how their operands are filled.
 
 Operands of `GENERATORS` have at most a few chunks, so that one call passes all of them to the EVM. Those of
-`LARGE` have so many elements that torch code takes its paths for many. The list in `samples` is fixed and
-covers every rule; the shapes here are random.
+`LARGE` have so many elements that torch code takes the paths that it has for many elements. The list in
+`samples` is fixed and covers every rule; the shapes here are random.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def broadcasting(r: Random, dtypes: Sequence[DType]) -> list[TensorType]:
 def many(r: Random, dtypes: Sequence[DType]) -> list[TensorType]:
     """Operands that broadcast to `MANY` elements or more.
 
-    An operand with fewer elements may have more axes than the largest, and then the result has them too.
+    An operand with fewer elements may have more axes than the largest operand, and then the result has as
+    many axes.
     """
     whole = r.choice(((MANY,), (1, MANY), (MANY, 1), (128, 129), (1, 1, MANY + 1), (2, 8200), (7, 2400)))
     most = len(whole) + 2
@@ -76,7 +77,7 @@ def many(r: Random, dtypes: Sequence[DType]) -> list[TensorType]:
 
 
 def fill_many(type_: TensorType, how: str, r: Random) -> Tensor:
-    """As `fill`, with a pattern that repeats; a single element is zero half of the time."""
+    """As `fill`, but a pattern repeats, and a tensor of one element is zero half of the time."""
     if type_.elements == 1 and r.random() < 0.5:
         return torch.zeros(type_.shape, dtype=type_.dtype.storage)
     pattern = fill(TensorType(type_.dtype, (509,)), how, r)
@@ -148,7 +149,7 @@ def strided(r: Random) -> Sample:
 
 
 def concat(r: Random) -> Sample:
-    """One to four pieces."""
+    """A concatenation of one to four pieces."""
     whole = shape(r, MOST // 4, 3) or (1,)
     axis, dtype = r.randrange(len(whole)), r.choice(list(DType))
     sizes = [r.randint(1, 1 + whole[axis]) for _ in range(r.randint(1, 4))]
@@ -166,7 +167,7 @@ def pad(r: Random) -> Sample:
 
 
 def gather(r: Random) -> Sample:
-    """Rows of a table, with some indices outside it."""
+    """Rows gathered from a table, with some indices outside the table."""
     row = shape(r, 16, 2)
     table = TensorType(r.choice(list(DType)), (r.randint(1, 9), *row))
     index = TensorType(I32, shape(r, MOST // prod(row), 2))
@@ -174,13 +175,13 @@ def gather(r: Random) -> Sample:
 
 
 def cast(r: Random) -> Sample:
-    """Any pair of types that has a cast."""
+    """A cast, for any pair of types that has one."""
     source, target = r.choice(CASTS)
     return sample("cast", [TensorType(source, shape(r))], lambda b, x: b.cast(x, target))
 
 
 def round_scaled(r: Random) -> Sample:
-    """One exponent or two, any p."""
+    """A `round_scaled` with one exponent or two, and with any p."""
     types = broadcasting(r, [I64, I32, I32][: r.randint(2, 3)])
     p = r.choice((0, 13, 26, 30, 40, r.randint(0, 255)))
     fills = ["bits", *(r.choice(("exponent", "exponent", "bits")) for _ in types[1:])]
@@ -192,7 +193,7 @@ def round_scaled(r: Random) -> Sample:
 
 
 def dot(r: Random) -> Sample:
-    """Up to 64 products of rows in each of up to four matrices."""
+    """A `dot` with up to 64 products of rows in each of up to four matrices."""
     length = r.choice(ROW_LENGTHS)
     lead = shape(r, 4 if length < 256 else 1, 2)
     m, n = (r.randint(1, 8 if length < 256 else 3) for _ in range(2))
@@ -201,7 +202,7 @@ def dot(r: Random) -> Sample:
 
 
 def scatter_sum(r: Random) -> Sample:
-    """One to nine places, with indices inside and outside of them."""
+    """A `scatter_sum` to one to nine places, with indices inside and outside of them."""
     length = max(1, r.choice(ROW_LENGTHS) // 2)
     x = TensorType(I64, (*shape(r, max(1, 512 // length), 2), length))
     places = r.randint(1, 9)
@@ -210,7 +211,7 @@ def scatter_sum(r: Random) -> Sample:
 
 
 def philox(r: Random) -> Sample:
-    """Any key, step and stream."""
+    """Random words of any key, step and stream."""
     stream = r.getrandbits(32)
     types = [TensorType(U32, (2,)), TensorType(U32, r.choice(((), (1,), (1, 1))))]
     return sample("philox", types, lambda b, key, step: b.philox(key, step, stream, shape(r)))

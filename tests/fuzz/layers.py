@@ -45,7 +45,9 @@ CHANNELS = (
     (1, 3, 9_001),
     (5, 9, 1),
 )
-"""Samples, channels, size: 1, odd numbers, and more than the 2^14 elements that a thread takes at a time."""
+"""Samples, channels and size: numbers that are 1, odd numbers, and more than the 2^14 elements that a thread
+takes at a time.
+"""
 WIDTHS = (0, 1, 3, 54, 55, 56, 62, 63, 64, 65, 118, 119, 120, 126, 127, 128, 129, 1023, 1024)
 """Bytes of a row; many are near a length at which padding needs another block."""
 
@@ -53,7 +55,8 @@ WIDTHS = (0, 1, 3, 54, 55, 56, 62, 63, 64, 65, 118, 119, 120, 126, 127, 128, 129
 def convolutions(r: Random, count: int, *, alone: bool = False) -> list[bytes]:
     """Convolutions of all three kinds with strides, padding, dilation and groups.
 
-    With `alone`, each convolution has one group and one sample, so that its result ends the buffer.
+    With `alone`, each convolution has one group and one sample, so that the end of its result is the end of
+    the buffer.
     """
     found: list[bytes] = []
     while len(found) < count:
@@ -148,7 +151,9 @@ def _attention(kind: Kind, p: Attention, given: Backward, results: tuple[Tensor,
 
 
 def _placed(data: int | None, offsets: int | None, heads: int, reach: int, size: int) -> list[Buffer]:
-    """The memory up to the last element that is used, and the offsets into it; both None if there is none."""
+    """The memory up to the last element that is used, and the offsets into it. Both are None if `data` or
+    `offsets` is missing.
+    """
     if not data or not offsets:
         return [None, None]
     starts = struct.unpack(f"<{heads}q", ctypes.string_at(offsets, 8 * heads))
@@ -183,8 +188,8 @@ def channels(r: Random, count: int) -> list[bytes]:
 
 
 def hashes(r: Random) -> list[bytes]:
-    """Calls for each of `WIDTHS` with several numbers of rows, 0 among them; no call if the processor has no
-    instructions for SHA-256.
+    """Calls for each of `WIDTHS` with several numbers of rows, including 0. The list is empty if the
+    processor has no instructions for SHA-256.
     """
     if row_hasher() is None:
         return []

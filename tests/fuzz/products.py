@@ -1,7 +1,7 @@
 """Random products for the kernels, with the results of the plain-integer reference.
 
-Sizes are at and near the edges of tiles, panels, strips and chunks. Magnitudes are at the limit, and where a
-run of i32 sums must end. Operands lie anywhere in memory.
+Sizes are at and near the edges of tiles, panels, strips and chunks. Some magnitudes are at the limit; others
+are such that a run of i32 sums must end. Operands lie anywhere in memory.
 """
 
 from __future__ import annotations

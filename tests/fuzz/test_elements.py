@@ -26,7 +26,9 @@ pytestmark = pytest.mark.chain
 
 FEW = 300
 VALUES, EACH = 60, 20
-"""Large values of each primitive, and the elements of each that are compared."""
+"""The number of large values for each primitive, and the number of random elements that are compared in each
+value.
+"""
 MANY = 100_000
 EVERY = pytest.mark.parametrize("op", sorted(GENERATORS), ids=lambda op: op.label)
 
@@ -39,7 +41,9 @@ def words(value: Tensor, instruction: Instruction) -> list[int]:
 
 
 def compare(chain: Evm, sample: Sample, seed: int) -> int:
-    """Compare every element of one instruction in all three ways; returns their number."""
+    """Compare every element of one instruction between plain integers, torch and the arbiter; returns the
+    number of elements.
+    """
     instruction = sample.instruction
     primitive = PRIMITIVES[instruction.op]
     operands = sample.operands(seed)
@@ -73,7 +77,9 @@ def test_some_elements_agree(chain: Evm, op: Op) -> None:
 
 @pytest.mark.parametrize("op", sorted(LARGE), ids=lambda op: op.label)
 def test_some_elements_of_large_values_agree(op: Op) -> None:
-    """For many elements torch code takes other paths, some of which depend on the values of one element."""
+    """For many elements torch code takes other paths, some of which depend on the value of an operand with a
+    single element.
+    """
     r = Random(f"large {op.label}")
     for _ in range(VALUES):
         sample = LARGE[op](r)

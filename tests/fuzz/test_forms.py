@@ -31,7 +31,7 @@ CALLS = 30
 """Calls of each function that are compared."""
 SIZES = (1, 1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 15, 16, 17, 20, 24, 31, 32, 33)
 LARGEST = 1 << 18
-"""Only programs without larger values are run."""
+"""Only programs whose values all have fewer elements than this are run."""
 DTYPES = {"b": DType.U8, "i": DType.I32, "u": DType.U32}
 CHOICES: Mapping[str, tuple[Attribute, ...]] = {
     **dict.fromkeys(("px", "py"), (13, 20)),
@@ -47,8 +47,8 @@ OTHER = (1, 1, 2, 3, 4, 5, 8)
 
 
 def types_of(form: str, r: Random) -> list[TensorType]:
-    """Operand types of a form. In some calls, multiples of sizes are made a little larger; such a size may
-    still pad to as many elements.
+    """Operand types of a form. In some calls, a size that is a multiple of another is made a little larger;
+    such a size may still pad to as many elements.
     """
     sizes: dict[str, tuple[int, ...]] = {
         "*": tuple(r.choice((1, 2, 3)) for _ in range(r.choice((0, 0, 1, 2))))
@@ -76,8 +76,8 @@ def types_of(form: str, r: Random) -> list[TensorType]:
 
 
 def attributes_of(name: str, r: Random) -> dict[str, Attribute]:
-    """A value for each keyword of a body. This includes the axes of `keep_mask` and, if the body takes any
-    keywords, those of windows.
+    """A value for each keyword of a body. `keep_mask` also gets its axes; any other body that takes arbitrary
+    keywords gets kernel, stride, padding and dilation along y and x.
     """
     keywords = inspect.signature(CATALOGUE[name]._body).parameters.values()
     names = [each.name for each in keywords if each.kind is each.KEYWORD_ONLY]
@@ -106,7 +106,9 @@ def convolved(name: str, attributes: Mapping[str, Attribute], types: list[Tensor
 
 
 def call_of(name: str, r: Random) -> tuple[Program, dict[str, Attribute]] | None:
-    """A random call; None if the body does not accept it, or if it is too large."""
+    """The program and the attributes of a random call; None if the body does not accept the call, or if a
+    value is too large.
+    """
     attributes = attributes_of(name, r)
     types = types_of(r.choice(FORMS[name].split("|")), r)
     if name.startswith("conv"):

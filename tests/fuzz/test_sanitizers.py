@@ -160,7 +160,7 @@ class Plant(NamedTuple):
     report: str
     calls: Callable[[], list[bytes]]
     number: int = 0
-    """Which occurrence of the right line, if there are several."""
+    """Which occurrence of the right line is replaced, counted from 0."""
 
 
 def products() -> list[bytes]:

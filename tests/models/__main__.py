@@ -1,7 +1,7 @@
-"""`python -m tests.models`: run all entries, resume where it was stopped, write the table.
+"""`python -m tests.models`: run all entries, continue where an earlier run stopped, and write the table.
 
-`make coverage-suite` calls it. Given words, it runs only the entries whose names contain all of
-them, and writes no table.
+`make coverage-suite` calls it. If words are given, only the entries whose names contain all of the words are
+run, and no table is written.
 """
 
 from __future__ import annotations

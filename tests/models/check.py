@@ -1,4 +1,5 @@
-"""Checks one entry: captures it, compares a few steps with float32, and bits with CUDA if available.
+"""Checks one entry: captures it, compares a few steps with torch's in float32 and, if CUDA is available, the
+bits with those on CUDA.
 
 Every model has to pass the same checks.
 """
@@ -21,7 +22,7 @@ from tests.on_device import other_bits
 from tests.unit.capture.steps import drawn, torch_step
 
 STEPS = 3
-"""Steps compared with torch."""
+"""Number of steps compared with torch."""
 APART = 0.01
 """The largest difference of a loss from torch's that needs no further check, relative to torch's loss or to
 `FLOOR`, whichever is larger.
@@ -32,12 +33,12 @@ DRAWS = ("aten.rand", "aten.bernoulli", "aten.native_dropout")
 contains one with torch.
 """
 NUDGE = 2.0**-13
-"""Relative rounding error of a contraction's operands."""
+"""Relative rounding error of a contraction's operands; weights are nudged by at most this share."""
 RUNS = 4
-"""Number of torch's runs from nudged weights, made for a model whose losses differ by more than `APART`."""
+"""Number of torch's runs from nudged weights, for a model whose losses differ from torch's by more than `APART`."""
 TIMES = 2.0
-"""Losses may differ by more than `APART` if they differ by at most this multiple of the largest difference of
-the nudged runs.
+"""Losses may differ by more than `APART` if they differ by at most this multiple of the largest difference
+between torch's runs from nudged weights and its run from the original ones.
 """
 
 
@@ -47,11 +48,12 @@ class Differs(AssertionError):
 
 @dataclass(frozen=True)
 class Figures:
-    """Measurements of a passing entry: relative errors of the preflight and CPU seconds of the capture.
+    """Measurements of a passing entry: number of operations, CPU seconds of the capture, and relative errors
+    of the preflight.
 
     `apart` is the largest difference of `STEPS` losses from torch's; None if the step draws random numbers or
-    has options other than `bits`. If it exceeds `APART`, `own` is the largest difference of torch's losses
-    when its weights are nudged by `NUDGE`.
+    has options other than `bits`. If `apart` exceeds `APART`, `own` is the largest difference of torch's
+    losses when its weights are nudged by `NUDGE`; otherwise None.
     """
 
     operations: int

@@ -17,7 +17,7 @@ Scheduler = Callable[[torch.optim.Optimizer], LRScheduler]
 
 
 def adamw(model: nn.Module) -> torch.optim.Optimizer:
-    """The most common optimiser."""
+    """AdamW, the most common optimiser, for the parameters that require gradients."""
     return torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3)
 
 
@@ -42,7 +42,7 @@ class Entry:
     name: str
     make: Callable[[], Training]
     quick: bool = False
-    """Whether `make test` runs it: it then needs only libraries in the lock file."""
+    """Whether `make test` runs the entry. If so, the entry needs only libraries in the lock file."""
 
     def __str__(self) -> str:
         return f"{self.family}: {self.name}"

@@ -19,7 +19,7 @@ def sgd(model: nn.Module) -> torch.optim.Optimizer:
 
 
 def classifier(model: nn.Module, size: int = 32, **options: Any) -> Training:
-    """The training on cross-entropy of square images with sides of `size` pixels."""
+    """The training of a classifier of square images with sides of `size` pixels, on cross-entropy."""
     data = {"x": normal(ROWS, 3, size, size), "y": integers(0, CLASSES, ROWS)}
     return Training(model, lambda m, b: F.cross_entropy(m(b["x"]), b["y"]), data, **options)
 

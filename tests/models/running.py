@@ -28,7 +28,7 @@ LONGEST: Final = 600
 
 @dataclass(frozen=True)
 class Result:
-    """The result of an entry: `figures`, or the reason for its failure."""
+    """The result of an entry: `figures`, or in `failure` the reason why it failed."""
 
     entry: str
     failure: str
@@ -37,7 +37,7 @@ class Result:
 
 
 def run(played: Mapping[str, str], jobs: int, commit: str, file: Path = FILE) -> list[Result]:
-    """Run entries (name to module); append each result to `file` as it arrives."""
+    """Run the entries in `played`, which maps each name to its module; append each result to `file` as it arrives."""
     found = []
     file.parent.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(jobs) as threads:
@@ -54,7 +54,7 @@ def run(played: Mapping[str, str], jobs: int, commit: str, file: Path = FILE) ->
 
 
 def kept(file: Path = FILE, commit: str | None = None) -> dict[str, Result]:
-    """Each entry's last result in `file`; only results from `commit`, if given."""
+    """Each entry's last result in `file`. If `commit` is given, only results from that commit count."""
     found = {}
     for line in file.read_text().splitlines() if file.is_file() else []:
         result = read(json.loads(line))
@@ -81,7 +81,7 @@ def play(name: str, module: str) -> tuple[str, Figures | None]:
 
 
 def _shortened(text: str) -> str:
-    """The beginning and end of a long message, without this machine's folders."""
+    """A message without this machine's folders; only the beginning and the end of a long one."""
     installed = Path(get_path("purelib"))
     for folder in (installed, os.path.relpath(installed, ROOT), ROOT):
         text = text.replace(f"{folder}{os.sep}", "")

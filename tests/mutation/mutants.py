@@ -85,14 +85,14 @@ def _trimmed(mutant: Mutant, root: Path) -> Mutant:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters at the beginning are the same."""
+    """The number of characters at the beginning that the two texts share."""
     shorter = range(min(len(one), len(other)))
     return bisect_left(shorter, True, key=lambda last: one[: last + 1] != other[: last + 1])
 
 
 def sample(identities: Iterable[str]) -> list[str]:
-    """The identities in the order in which they are drawn, which is that of a hash of each identity. So a
-    change of one file does not change the order of the other files' mutants.
+    """The identities in the order in which they are drawn: sorted by a hash of each identity. So a change of
+    one file does not change the order of the other files' mutants.
     """
     return sorted(identities, key=lambda one: hashlib.sha256(f"{SEED} {one}".encode()).digest())
 

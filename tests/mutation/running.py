@@ -21,18 +21,21 @@ from tests.mutation.scope import Language
 FOLDER: Final = ROOT / "build" / "mutation"
 SAMPLE: Final = 300
 LIMIT: Final = 900
-"""Seconds for a command, also for one stage of tests without a mutant."""
+"""Seconds that a command may take, also a stage of tests without a mutant."""
 PATIENCE: Final = 4
 LEAST_LIMIT: Final = 60
-"""A mutant is killed if a stage takes this many times as long as without it, and at least this many seconds. Some
-mutants never end.
+"""Least time limit, in seconds, of a stage of tests with a mutant. The limit is `PATIENCE` times what the
+stage takes without a mutant, or this if it is more; a mutant that exceeds the limit is killed. Some mutants
+never end.
 """
 PYTEST: Final = ("-qx", "--ff", "-o", "cache_dir=build/mutation/cache", "-m", "not heavy and not gpu")
 """The tests that failed last come first: often they notice the next mutant of the same file as well."""
 
 
 class Fate(StrEnum):
-    """What became of a mutant. One that does not compile is not counted, nor one that compiles to the same code."""
+    """What became of a mutant. A mutant that does not compile, or that compiles to the same code as the
+    program, is not counted.
+    """
 
     KILLED = "killed"
     SURVIVED = "survived"
@@ -41,14 +44,14 @@ class Fate(StrEnum):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the mutant is one of the sample: it compiles, and to other code than the program."""
+        """Whether the mutant is one of the sample: it compiles, and to code that differs from the program's."""
         return self not in (Fate.REFUSED, Fate.SAME)
 
 
 @dataclass(frozen=True)
 class Outcome:
     """A mutant's fate at a commit. `change` is what was planted; `by` is the number of the stage that killed
-    it, from 1, or 0.
+    the mutant, counted from 1, or 0 if none did.
     """
 
     id: str
@@ -64,8 +67,8 @@ class Outcome:
 
 class Outcomes:
     """The `recorded` outcomes and those in a file, by the mutant's identity. A survivor of another commit is
-    tried again unless it is `argued`, because tests may have been added; a killed mutant is not, as long as
-    the code of its file is the same.
+    tried again unless it is `argued`, because tests may have been added. A killed mutant is not tried again
+    as long as the code of its file is the same.
     """
 
     def __init__(
@@ -80,14 +83,16 @@ class Outcomes:
             self.found[outcome.id] = outcome
 
     def of(self, name: str) -> Outcome | None:
-        """The outcome of this mutant; None if there is none, or none that still counts."""
+        """The outcome of the mutant with the identity `name`; None if it has no outcome, or is a survivor
+        that must be tried again.
+        """
         found = self.found.get(name)
         if found is None or found.fate is not Fate.SURVIVED:
             return found
         return found if found.commit == self._commit or name in self._argued else None
 
     def add(self, outcome: Outcome) -> None:
-        """Keep one more."""
+        """Keep one more outcome, also in the file."""
         self.found[outcome.id] = outcome
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._file.open("a") as file:
@@ -95,7 +100,7 @@ class Outcomes:
 
 
 def read(kept: dict[str, object]) -> Outcome:
-    """One outcome as it was written."""
+    """An outcome from the JSON fields in which it was kept."""
     return Outcome(**{**kept, "fate": Fate(str(kept["fate"]))})  # type: ignore[arg-type]
 
 
@@ -175,8 +180,9 @@ class Player:
         self._deployed: Mapping[str, str] | None = None
 
     def play(self, mutant: Mutant, name: str, quick: bool) -> Outcome | None:
-        """The outcome of the first stage of tests if `quick`, or None if it passes and the mutant is not argued;
-        otherwise the outcome of the other stages. The mutated file is restored. Raises RuntimeError if tests fail
+        """The outcome of a mutant. If `quick`, only the first stage of tests is run; the result is None if
+        the mutant passes that stage, is not argued, and does not compile to the same code as the program.
+        Otherwise, the other stages are run. The mutated file is restored. Raises RuntimeError if tests fail
         without a mutant.
         """
         stages = self._language.folders[self._language.folder(mutant.file)]
@@ -201,7 +207,9 @@ class Player:
         return Outcome(name, where, mutant.file, line, mutant.operator, change, fate, by, self._commit)
 
     def _limit(self, stage: tuple[str, ...]) -> float:
-        """Seconds for a stage of tests, measured when it first runs."""
+        """The time limit in seconds for a stage of tests with a mutant. It is measured once, without a
+        mutant. Raises RuntimeError if tests fail without a mutant.
+        """
         if stage not in self._limits:
             start = monotonic()
             if not self._passes(stage, LIMIT):
@@ -210,7 +218,9 @@ class Player:
         return self._limits[stage]
 
     def _is_same(self, mutant: Mutant) -> bool:
-        """Whether the contracts, compiled as they are deployed, are the same bytes with the mutant."""
+        """Whether the contracts, compiled as they are deployed, have the same bytes with the mutant as
+        without it. Always False for Python.
+        """
         if self._language.name != "solidity":
             return False
         if self._deployed is None:
@@ -233,7 +243,9 @@ class Player:
 
 
 def for_slither(tree: Path) -> None:
-    """Compile all contracts for `solidity_mutants.py`, beside the mutants' builds. Raises RuntimeError."""
+    """Compile all contracts for `solidity_mutants.py`, into a folder apart from the mutants' builds. Raises
+    RuntimeError if they do not compile.
+    """
     out = tree / "build" / "mutation" / "proposed"
     shutil.rmtree(out, ignore_errors=True)
     build = ("build", "contracts/src", "--build-info")

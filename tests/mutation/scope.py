@@ -66,13 +66,15 @@ PYTHON: Final = Language(
 )
 
 GAS_TESTS: Final = "[gG]as|costTheAskerTwice"
-"""Tests that fail in the profile `mutation`, whose plain build uses more gas."""
+"""Names of tests that fail in the profile `mutation`, because its build without the optimiser uses more gas."""
 LESS_GAS: Final = ("--no-match-contract", "Gas", "--no-match-test")
 ALL: Final = (*LESS_GAS, GAS_TESTS)
 
 
 def _forge(*paths: str) -> Stages:
-    """Tests without fuzzing in some paths below contracts/test, then all tests."""
+    """Two stages without tests of gas: first the tests in `paths` below contracts/test, without fuzzing and
+    invariants, then all tests.
+    """
     quick = (*LESS_GAS, f"{GAS_TESTS}|testFuzz|invariant")
     return [(*quick, "--match-path", f"contracts/test/{{{','.join(paths)}}}"), ALL]
 

@@ -25,8 +25,8 @@ def mutators():
 
 
 def patches(mutator, unit, contract):
-    """The mutator's proposals for a contract. It fails on some expressions, so it is called once for each
-    node of a function.
+    """The mutator's proposals for a contract. The mutator fails on some expressions, so it is called once for
+    each node of a function.
     """
     for function in contract.functions_and_modifiers_declared:
         for node in function.nodes:

@@ -13,7 +13,7 @@ CELL_SECONDS = 400
 
 
 def main(file: str, output: str) -> None:
-    """Execute all cells, and write the notebook even if one fails. Raises CellExecutionError."""
+    """Execute all cells, and write the notebook in any case. Raises CellExecutionError if a cell fails."""
     import nbformat
     from nbclient import NotebookClient
 

@@ -112,14 +112,14 @@ FEW = (
     Machine("1", "avx2", "AVX512_CORE_VNNI", "int8"),
     *WITH_FUNCTIONS[1:2],
 )
-"""Machines with every value of every setting at least once, and with the second best of all compiled kernels.
-The value "float64" is in the runs that these are compared with.
+"""Machines that together have every value of every setting, and one with the second best of all compiled
+kernels. The value "float64" is missing here: the runs that these are compared with have it.
 """
 
 
 def all_machines() -> list[Machine]:
-    """Machines that have every combination of the values of any three settings, every other kernel, or more
-    threads.
+    """Machines that together have every combination of the values of any three settings, and those of
+    `OTHER_KERNELS`, `WITH_FUNCTIONS` and `MANY_THREADS`.
 
     Values are numbered, and the combinations with an even sum are taken: half of all. Each setting has values
     with even and with odd numbers, so for any values of three settings the fourth has one that makes the sum
@@ -131,7 +131,7 @@ def all_machines() -> list[Machine]:
 
 
 def train(bundle: Path, steps: int, machine: Machine, mode: str = "kernels", device: str = "cpu") -> Result:
-    """One run in its own process."""
+    """Train from one bundle for `steps` steps in a separate process."""
     (found,) = train_all([(bundle, steps)], machine, mode, device)
     return found
 

@@ -1,8 +1,8 @@
 """One hash for every instruction set, number of threads and kernel: arithmetic.md sections 8 and 9.
 
 `make test` trains for a few steps under seven choices of settings, which together have every value of each
-setting; it also trains primitive by primitive. `make test-heavy` does whole runs, one test each, under
-choices that have every combination of the values of any three settings.
+setting; it also trains primitive by primitive. `make test-heavy` does whole runs, one test for each choice,
+under choices that together have every combination of the values of any three settings.
 """
 
 from __future__ import annotations

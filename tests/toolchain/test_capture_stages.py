@@ -50,8 +50,8 @@ def stage_of(module: str) -> int:
 
 
 def inside(path: Path) -> set[str]:
-    """The other modules of `protocol.capture` that a file imports. A function or class that it imports
-    counts as its module.
+    """The other modules of `protocol.capture` that a file imports. An imported function or class counts as
+    the module that it is imported from.
     """
     names = {name for name in imported(path) if within(name, PACKAGE)}
     return {name if name in MODULES else name.rsplit(".", 1)[0] for name in names} - {name_of(path)}

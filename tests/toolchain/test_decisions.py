@@ -37,7 +37,7 @@ class Decision:
 
     @property
     def replaced_by(self) -> dict[int, str]:
-        """Numbers and files of the decisions that replace it."""
+        """Numbers and files of the decisions that replace this one."""
         return {int(number): file for number, file in re.findall(r"\[(\d+)\]\(([\w.-]+)\)", self.status)}
 
     @property

@@ -173,7 +173,9 @@ def test_the_health_check_asks_where_the_node_answers(party: str) -> None:
 
 
 NODE = 10_001
-"""The id of the user that runs a node, in the image too."""
+"""The user id and group id that the tests run a node under: the same as in the container image
+(docs/operating/Dockerfile).
+"""
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ Supervise = Callable[..., subprocess.Popen[str]]
 
 @pytest.fixture
 def supervise(tmp_path: Path) -> Iterator[Supervise]:
-    """A function that runs a shell command under the script. By default, the script takes the command for a
-    node: for the program `solver` with the argument `run`. The command first adds a line to the file
+    """A function that runs a shell command under the script. By default, the command has the name `solver`
+    and the argument `run`, so the script treats it as a node. The command first adds a line to the file
     `started`. Processes that still run after the test are killed.
     """
     running: list[subprocess.Popen[str]] = []
@@ -68,7 +68,7 @@ def starts(folder: Path, at_least: int = 1) -> int:
 
 
 def said(process: subprocess.Popen[str]) -> str:
-    """The next line that the script writes. The shell itself writes others, such as "Killed"."""
+    """The next line that the script writes. Lines that the shell itself writes, such as "Killed", are skipped."""
     assert process.stderr is not None
     return next(line for line in process.stderr if line.startswith("supervise: "))
 
@@ -88,7 +88,9 @@ def test_what_a_restart_may_help_is_started_again(supervise: Supervise, tmp_path
 def test_what_has_ended_for_good_waits_for_a_person(
     supervise: Supervise, tmp_path: Path, node: tuple[str, ...], code: int
 ) -> None:
-    """The engine would start the container again, and a drained solver would take tasks again."""
+    """If the script ended, the engine would start the container again, and a drained solver would take tasks
+    again.
+    """
     process = supervise(f"exit {code}", *node)
     assert f"has ended with exit code {code} and is not started again" in said(process)
     assert (starts(tmp_path), process.poll()) == (1, None)

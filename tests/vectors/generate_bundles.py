@@ -188,7 +188,7 @@ def refused(folder: Path, manifest: Manifest) -> list[dict[str, Any]]:
 
 
 def accepted(folder: Path, data: bytes) -> dict[str, Any]:
-    """The row of a manifest."""
+    """The row of a manifest that is accepted: its bytes, its hash, and what the terms say of its bundle."""
     (folder / "manifest.json").write_bytes(data)
     return {
         "manifest": data,

@@ -41,7 +41,7 @@ THINNINGS = (1, 4, 64)
 STATE = (4, 5_000, 9 * 1_024, 1_025)
 """Bytes of the tensors of one state."""
 STEPS, SEGMENTS = 5, 3
-"""C and q of the opened seat."""
+"""C, the steps of a segment, and q, the segments of the opened seat."""
 
 Hashes = Sequence[bytes]
 

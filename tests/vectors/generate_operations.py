@@ -29,7 +29,7 @@ WEIGHTS = {
 ROWS = "exponent sum max argmax scatter_sum prefix_sum"
 """The primitives that count an operation for each element of their last operand."""
 RESULTS = "exponent sum max argmax scatter_sum dot"
-"""The primitives that count 16 more for each element of their result."""
+"""The primitives that count 16 more operations for each element of their result."""
 
 
 def own(instruction: Instruction) -> int:
@@ -65,7 +65,7 @@ def path_bytes(program: Program) -> int:
 
 
 def twice(callee: Program) -> Program:
-    """Calls a program twice."""
+    """A program that calls `callee` twice."""
     b = Builder("twice")
     x = b.input(TensorType(F32, (3, 4)))
     for value in (*b.call(callee, x), *b.call(callee, b.neg(x))):
@@ -74,14 +74,14 @@ def twice(callee: Program) -> Program:
 
 
 def negated() -> Program:
-    """Few operations on many bytes: hashing decides."""
+    """A program with few operations on many bytes, whose cost is that of hashing."""
     b = Builder("negated")
     b.output(b.neg(b.input(TensorType(F32, (64, 64)))))
     return b.build()
 
 
 def two_paths(short: Program, long: Program) -> Program:
-    """Calls two programs; the values of one of them have more bytes."""
+    """A program that calls two others, one of which has values of more bytes."""
     b = Builder("two paths")
     total, _ = b.call(short, b.input(TensorType(F32, (3, 4))))
     (large,) = b.call(long, b.input(TensorType(F32, (64, 64))))
@@ -91,7 +91,7 @@ def two_paths(short: Program, long: Program) -> Program:
 
 
 def reductions() -> Program:
-    """Every reduction, over rows of one block and of several."""
+    """A program with every reduction, over rows of one block and of several."""
     b = Builder("reductions")
     x, y = b.input(TensorType(I32, (2, 3, 512))), b.input(TensorType(I32, (2, 5, 512)))
     f, index = b.input(TensorType(F32, (3, 512))), b.input(TensorType(I32, (256,)))
@@ -125,7 +125,9 @@ def program_rows(found: list[Program]) -> Iterable[dict[str, Any]]:
 
 
 def instruction_rows(found: list[Program]) -> Iterable[dict[str, Any]]:
-    """A row for each opcode but `call`, from the first program that has it, and for each reduction."""
+    """A row for each opcode except `call`, from the first program that has it, and for each instruction of
+    the program of reductions.
+    """
     seen = set[Op]()
     for program in found:
         for instruction in program.instructions:

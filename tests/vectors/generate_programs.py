@@ -172,7 +172,9 @@ def build() -> dict[str, Any]:
 
 
 def _closures(cases: Iterable[tuple[str, list[bytes]]], accepted: bool) -> list[tuple[str, bytes]]:
-    """Rows of programs that `check` accepts, or refuses. Each program is preceded by its length in four bytes."""
+    """Rows of programs, all of which `check` must accept if `accepted`, or else refuse. Each program is
+    preceded by its length in four bytes. Raises AssertionError if `check` decides otherwise.
+    """
     rows = []
     for why, closure in cases:
         if _passes(closure) is not accepted:

@@ -28,7 +28,9 @@ def leaf_data(index: int) -> bytes:
 
 
 def tensor_data(nbytes: int) -> bytes:
-    """Bytes of the tensor of `nbytes` bytes: byte i is (7 i + i div 256) mod 256, so that no two chunks agree."""
+    """The contents of a test tensor of `nbytes` bytes: byte i is (7 i + i div 256) mod 256, so that all
+    chunks differ.
+    """
     return bytes((7 * i + i // 256) % 256 for i in range(nbytes))
 
 
@@ -140,7 +142,9 @@ def _consistency_holds(m: int, n: int, old: bytes, new: bytes, proof: list[bytes
 
 
 def _distinct(rows: list[Any]) -> list[Any]:
-    """The first row for each node size, sorted by size. The shape depends only on the size."""
+    """The first row for each node size, sorted by size. One row is enough, because the shape of the tree
+    below a node depends only on the node's size.
+    """
     return sorted({row[0]: row for row in reversed(rows)}.values())
 
 

@@ -35,7 +35,7 @@ def some(count: int, number: int) -> int:
 
 
 def named(count: int, walk: int) -> tuple[int, int, int]:
-    """The only chunk with whose turns the walk begins; and that chunk's turns and depth."""
+    """The only chunk whose turns are the beginning of the walk; also that chunk's turns and depth."""
     ((index, turns, depth),) = [
         (index, turns, depth)
         for index, (turns, depth) in enumerate(numbers(count))

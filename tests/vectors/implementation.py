@@ -77,7 +77,9 @@ class Programs(Protocol):
         """The last program of the list, decoded, checked and encoded again; None if decoding or `check` refuses."""
 
     def program_opening(self, closure: Sequence[bytes]) -> tuple[int, int, bytes, bytes, bytes]:
-        """Instructions, trace leaves, instruction root, signature and id of the last program of the list."""
+        """The last program of the list: its numbers of instructions and of trace leaves, its instruction
+        root, signature and id.
+        """
 
     def trace(self, closure: Sequence[bytes], inputs: bytes) -> list[bytes]:
         """Every value of one run of the last program, by trace leaf; `inputs` are the joined canonical bytes."""
@@ -93,7 +95,7 @@ class Bundles(Protocol):
     """encoding.md sections 8 and 9."""
 
     def instruction_operations(self, data: bytes) -> int:
-        """The operations of an instruction that is not a call, its 2^14 included."""
+        """The operations of an instruction that is not a call, including the 2^14 of every instruction."""
 
     def program_operations(self, closure: Sequence[bytes]) -> tuple[int, int, int]:
         """The operations of a run of the last program of the list, the bytes of its longest path of frames, and
@@ -123,7 +125,7 @@ class Keys(Protocol):
         """The key of a step's trace, between two state roots."""
 
     def callee_key(self, caller: bytes, call: bytes) -> bytes:
-        """The key of a call's trace from the caller's key and the call's bytes."""
+        """The key of the trace of a call, from the caller's key and the call's bytes."""
 
     def priority_commitment(
         self, chain: int, contract: bytes, task: int, segment: int, challenger: bytes, salt: bytes
@@ -194,8 +196,8 @@ class Digests(Protocol):
         """Turns and depth of a leaf in a tree of `count` leaves."""
 
     def fold(self, leaf: bytes, trees: Sequence[tuple[int, int]], path: Sequence[bytes]) -> bytes:
-        """The root above a leaf, through several trees: the root of one is leaf data of the next. `trees` has
-        (turns, depth), `path` all siblings.
+        """The root above a leaf, through several trees: the root of each tree is leaf data of the next.
+        `trees` has (turns, depth) for each tree, `path` the siblings in all of them.
         """
 
     def chunk_of_walk(self, count: int, walk: int) -> int:
@@ -212,10 +214,10 @@ class Market(Protocol):
         """The least undercut of a bid."""
 
     def late_bids(self, budget: int) -> int:
-        """The number of bids: the first asks for the budget, all others are as high and late as allowed."""
+        """The number of bids if the first asks for the budget, and all others are as high and as late as allowed."""
 
     def missed(self, segments: int, each: int, false: int) -> int:
-        """The chance that a seat has none of `false` segments, in 10^-18, rounded up."""
+        """The chance that a seat has none of `false` segments, in units of 10^-18, rounded up."""
 
     def escape(self, segments: int, each: int, verifiers: int, honest: int, false: int) -> int:
         """The chance that no honest seat has one of `false` segments, rounded up. It and `honest` are in

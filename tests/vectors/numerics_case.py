@@ -71,7 +71,9 @@ class Words:
         self._seed, self._next = seed, 0
 
     def bits(self, dtype: DType) -> int:
-        """Random bits of an element, as the reference holds it: uniform, but half of the f32 in 2^-8..2^8."""
+        """Random bits of an element, as the reference holds it. They are uniform, but half of the f32 have
+        magnitudes from 2^-8 to 2^8.
+        """
         low, high, third = (philox.word((self._seed, 0), 0, 0, self._next + i) for i in range(3))
         self._next += 3
         if dtype is F32:
@@ -105,7 +107,7 @@ def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def flat_indices(shape: tuple[int, ...], out: tuple[int, ...]) -> list[int]:
-    """For each element of `out` in C order, the flat index it reads in a tensor of `shape`."""
+    """For each element of `out` in C order, the flat index of the element that it reads in a tensor of `shape`."""
     indices = [0]
     for axis, size in enumerate(out):
         own = axis - (len(out) - len(shape))

@@ -132,7 +132,7 @@ SMALL_ROWS = (
     (0x007FFFFF, 0x807FFFFE, 0x00000001, 0x80000001, 0x00000002, 0x00400000, 0x80000000, 0x00000000),
     (0x80000001,) + (0x80000000,) * 7,
 )
-"""Rows whose largest value is zero, below 1, near 2^-96 to 2^-94 or subnormal. No exponent is below -95."""
+"""Rows whose largest value is zero, below 1, near 2^-96 to 2^-94 or subnormal. No row has an exponent below -95."""
 
 MIXED_ROWS = (
     (0x3F800000, 0xBF800000, 0x3F000000, 0x3F800001, 0x40200000, 0xC0200000, 0x00000001, 0x80000000),
@@ -144,8 +144,9 @@ MIXED_ROWS = (
     (0x00000000,) * 7 + (0xFFC00001,),
     (0x7F7FFFFF, 0xFF7FFFFF, 0x7F000000, 0x3F800000, 0x00000000, 0x7F7FFFFF, 0x7F7FFFFF, 0x80000000),
 )
-"""Rows to contract with `SMALL_ROWS`. Some products are smaller in magnitude than every f32 except zero, or
-NaN because of one row alone.
+"""Rows to contract with `SMALL_ROWS`. Some of the products underflow: they are nonzero, but smaller in
+magnitude than the smallest subnormal f32. Others are NaN although only one of the two rows contains an
+infinity or NaN.
 """
 
 TWICE_ROUNDED = tuple(

@@ -141,8 +141,8 @@ def digest_of(value: Any) -> Any:
 
 
 def digest_of_array(array: np.ndarray[Any, Any]) -> str:
-    """A digest of an array's contents. If the array maps a file that is read-only, which may be larger than
-    memory, the file's name and the array's offset are returned instead.
+    """A digest of an array's contents. If the array maps a file read-only, the file may be larger than
+    memory, so the file's name and the array's offset are returned instead.
     """
     if isinstance(array, np.memmap) and array.mode == "r":
         return f"{array.filename} at {array.offset}"

@@ -32,8 +32,8 @@ class Draw:
 
 
 class Lowering:
-    """The context in which one graph is lowered. `key`, u32 [2], and `step`, u32 [], key the step's random numbers,
-    which use `first_stream` and the streams after it.
+    """The context in which one graph is lowered. The step's random numbers are derived from `key` (u32 [2])
+    and `step` (u32 []); they use `first_stream` and the streams after it.
     """
 
     def __init__(

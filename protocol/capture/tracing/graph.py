@@ -18,8 +18,8 @@ from protocol.capture.types import PROGRAM_TYPES, fits
 def keep_written_buffers(
     graph: torch.fx.Graph, parameters: list[str], buffers: list[str], batch: list[str], frozen: set[str]
 ) -> tuple[str, ...]:
-    """Remove the final contents that are not needed from the outputs of `graph`. At first, the last outputs
-    are the final contents of all inputs; only those of buffers that the step writes are kept.
+    """Of the final contents among the outputs of `graph`, keep only those of buffers that the step writes. On
+    entry, the last outputs are the final contents of all inputs.
 
     Returns the names of the written buffers. `frozen` names the frozen parameters in `buffers`. Raises
     `CaptureError` if the step writes into a parameter or the batch.

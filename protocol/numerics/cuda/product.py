@@ -25,9 +25,9 @@ from protocol.numerics.kernels.shape_classes import Tiling
 from protocol.numerics.shapes import broadcast
 
 TERMS = 64
-"""Terms of one step. Rows are padded to a multiple of this number.
+"""Number of terms per step. Rows are padded to a multiple of it.
 
-The terms of a step fill two 32-byte operands of an int8 tensor core instruction.
+An int8 tensor core instruction takes 32 bytes of each row, so a step's terms fill two instructions.
 """
 SECTION = 1 << 17
 """Terms that an i32 accumulator can add, at three products of 2^12 per term: 3 * 2^12 * 2^17 < 2^31."""

@@ -58,8 +58,8 @@ def convicted(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def accused(world: World, _who: Who) -> Iterator[Stage]:
-    """The stages of a false accusation. The solver, which is under test, serves the accuser. The accuser has
-    no move left where the EVM agrees with the solver.
+    """The stages of a false accusation. The solver, which is under test, serves the accuser. When the EVM
+    agrees with the solver, the accuser has no move left.
     """
     task = _challenged(world, Strategy(executor=moves_a_half_far))
     yield Stage.ACCUSED

@@ -43,8 +43,8 @@ def to_the_round(world: World, task: int) -> None:
 
 
 def settled(world: World, task: int) -> Iterator[Stage]:
-    """The stages after the last attestation: until the task is settled, earnings are withdrawn and seats
-    released. Notes what solver and seats must gain.
+    """The stages after the last attestation, until the task is settled, the earnings are withdrawn and the
+    seats are released. Also notes what the solver and the seats must gain.
     """
     world.skip_to(world.view(task).challenge_until)
     yield Stage.SETTLING

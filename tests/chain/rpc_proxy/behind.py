@@ -57,7 +57,7 @@ def _has(ask: Ask, head: int, block: Any) -> bool:
 
 
 def _logs(ask: Ask, head: int, query: dict[str, Any]) -> Answer:
-    """The logs up to the head. A range that goes further is cut off at the head, as by geth."""
+    """The logs up to the head. A range that goes further is cut off at the head, as geth does."""
     if "blockHash" in query:
         if not _has(ask, head, query):
             return {"error": {"code": -32000, "message": "unknown block"}}

@@ -11,8 +11,8 @@ GARBAGE: Final[tuple[Garbage, ...]] = get_args(Garbage)
 
 @dataclass
 class Faults:
-    """What goes wrong now. Fields may be changed at any time. Shares are probabilities per call, the share of
-    garbage per request.
+    """What goes wrong now. Fields may be changed at any time. Each share is a probability per call, except
+    `garbage_share`, which is a probability per request.
     """
 
     down: bool = False
@@ -26,7 +26,7 @@ class Faults:
     delay: float = 0.0
     """Seconds of delay before each call is answered."""
     stale_share: float = 0.0
-    """Share of the reads that are answered as by a node that is `stale_blocks` behind."""
+    """Share of the reads that are answered as by a node that is `stale_blocks` blocks behind."""
     stale_blocks: int = 2
     lose_broadcasts: bool = False
     """Transactions are acknowledged but dropped."""
@@ -41,9 +41,10 @@ class Faults:
     logs_range: int | None = None
     """The maximum number of blocks in one request for logs; longer ranges are refused."""
     garbage: Garbage | None = None
-    """Replies have a wrong body, in the order of `GARBAGE`: an HTML page; JSON that is not an object; the
-    reply to the connection's previous request; a result of another form; half of the reply; a body without an
-    end; the reply with a byte every `pause` seconds. The request itself is carried out.
+    """How the body of a reply is wrong; None if it is right. In the order of `GARBAGE`: an HTML page; JSON
+    that is not an object; the reply to the connection's previous request; a result of another form; half of
+    the reply; a body without an end; the reply, sent at one byte every `pause` seconds. The request itself is
+    carried out.
     """
     garbage_share: float = 1.0
     """The share of requests that `garbage` applies to, among those with the method `garbage_method`."""

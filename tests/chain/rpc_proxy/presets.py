@@ -1,7 +1,8 @@
-"""Complete faults by name. A fault is applied to a proxy when its context begins and removed when it ends.
+"""Ready-made faults by name. A fault is applied to a proxy when its context begins and removed when the
+context ends.
 
-Use: `with PRESETS["stale"](proxy): ...`. A re-organisation happens at once; the end of its context does
-nothing.
+Use: `with PRESETS["stale"](proxy): ...`. A re-organisation happens when its context begins; the end of the
+context does nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ DEPTHS: Final = range(1, 9)
 
 @contextmanager
 def _faulty(proxy: RpcProxy, *, renewed: bool = False, **fields: Any) -> Iterator[None]:
-    """Set fields of the proxy's faults inside the context. `renewed` then closes its open connections."""
+    """Set fields of the proxy's faults inside the context. With `renewed`, also close the proxy's open
+    connections when the context begins.
+    """
     before = proxy.faults
     proxy.faults = replace(before, **fields)
     if renewed:

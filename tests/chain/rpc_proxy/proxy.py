@@ -65,8 +65,8 @@ class RpcProxy:
         return reorganise(self._ask, depth, again=again)
 
     def is_garbled(self, asked: Any) -> bool:
-        """Whether to replace the reply to a call or a batch by garbage. The choice is random, with the share
-        in `faults`.
+        """Whether to replace the reply to a call or a batch by garbage. The choice is random, with the
+        probability `faults.garbage_share`.
         """
         faults, queries = self.faults, asked if isinstance(asked, list) else [asked]
         if faults.garbage is None or all(

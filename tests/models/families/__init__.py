@@ -1,4 +1,4 @@
-"""The families of entries. A family whose library is missing raises when its entries are requested."""
+"""The families of entries. If the library of a family is missing, requesting the family's entries raises an error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FAMILIES: Final = (
     "reinforcement",
     "tabular",
 )
-"""Modules of this package."""
+"""The families, which are modules of this package."""
 QUICK: Final = (
     "plain",
     "decoders",

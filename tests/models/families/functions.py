@@ -200,7 +200,7 @@ def neighbours() -> Training:
 
 
 class Attention(nn.Module):
-    """Set transformer's block: queries attend to a set."""
+    """A block of the set transformer: queries attend to a set."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -312,7 +312,9 @@ def ode() -> Training:
 
 
 class DeepEquilibrium(nn.Module):
-    """A fixed point, found without gradients, and one more step with them (Jacobian-free)."""
+    """A deep equilibrium model: finds a fixed point without gradients, then makes one more step with
+    gradients (Jacobian-free).
+    """
 
     def __init__(self) -> None:
         super().__init__()

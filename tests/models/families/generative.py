@@ -258,7 +258,7 @@ def adversaries() -> Training:
 
 
 class MaskedConv(nn.Conv2d):
-    """A convolution over pixels above and to the left, and over its centre if `centre`."""
+    """A convolution over the pixels above and to the left of its centre, and over the centre itself if `centre`."""
 
     def __init__(self, centre: bool, inputs: int, outputs: int, size: int) -> None:
         super().__init__(inputs, outputs, size, padding=size // 2)

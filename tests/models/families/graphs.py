@@ -235,7 +235,7 @@ def schnet() -> Training:
 
 
 def padded() -> dict[str, Tensor]:
-    """Padded dense graphs of 4 to `NODES` nodes."""
+    """Dense graphs of 4 to `NODES` nodes, padded to `NODES`, with a class each."""
     present = torch.arange(NODES) < integers(4, NODES + 1, ROWS, 1, seed=6)
     half = (normal(ROWS, NODES, NODES, seed=7) > 0.3).float().triu(1)
     both = present[:, :, None] & present[:, None]

@@ -31,7 +31,7 @@ SIZES: Final = {"img_size": 32, "patch_size": 8, "embed_dim": 16, "depth": 2, "n
 
 
 def _plain(name: str, **options: Any) -> Training:
-    """A single-stage model on 16 patches."""
+    """The training of a single-stage model on 16 patches."""
     return classifier(small(name, **SIZES | options))
 
 
@@ -248,7 +248,7 @@ def maxx() -> Training:
 
 
 def _meta(**options: Any) -> Training:
-    """A MetaFormer with four stages."""
+    """The training of a MetaFormer with four stages."""
     model = timm.models.MetaFormer(num_classes=CLASSES, depths=(1, 1, 1, 1), dims=(8, 16, 32, 32), **options)
     return classifier(model)
 

@@ -29,7 +29,9 @@ FAMILY: Final = "torchvision"
 
 
 def _residual(block: type[Any], **options: Any) -> Training:
-    """A ResNet of the first two stages, with one block each; the other two have too many channels."""
+    """The training of a ResNet with the first two stages, of one block each; the other two stages have too
+    many channels.
+    """
     model = models.ResNet(block, [1, 1, 1, 1], CLASSES, **options)
     model.layer3 = model.layer4 = nn.Identity()
     model.fc = nn.Linear(128 * block.expansion, CLASSES)

@@ -79,7 +79,7 @@ def _clips(model: nn.Module, frames: int = 4, size: int = 16, **options: Any) ->
 
 
 def _video_resnet(stem: Any, *convolutions: Any) -> Training:
-    """A video ResNet with the first two of four stages."""
+    """The training of a video ResNet with the first two of four stages."""
     four = [*convolutions, *convolutions[-1:] * 2]
     model = video.VideoResNet(video_resnet.BasicBlock, four, [1, 1, 1, 1], stem, CLASSES)
     model.layer3 = model.layer4 = nn.Identity()

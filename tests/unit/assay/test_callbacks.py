@@ -1,4 +1,4 @@
-"""Callbacks get each verified step once and in order, and once more if its state has changed. Without
+"""Callbacks get each verified step once and in order, and again if the step's state has changed. Without
 TensorBoard, the error says what to install.
 """
 

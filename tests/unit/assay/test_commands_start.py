@@ -32,7 +32,7 @@ HELP = [
 ]
 DIGITS = Path(__file__).parents[3] / "examples" / "digits.toml"
 MODULES = 300
-"""Maximum number of modules loaded for a help text. The benchmarks measure the time of a help text."""
+"""Maximum number of modules that a help text may load. The benchmarks measure how long a help text takes."""
 
 
 def run(code: str, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:

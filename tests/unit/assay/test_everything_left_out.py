@@ -120,8 +120,8 @@ def test_periods_grow_with_the_work_and_with_the_chain_s_blocks() -> None:
 
 
 def test_there_is_twice_the_time_to_write_the_files_of_checkpoints() -> None:
-    """The files are those of nine checkpoints, each of 20,000 tensors and a manifest, written at 200 files a
-    second.
+    """The training period allows twice the time that the files of nine checkpoints take at 200 files a
+    second. Each checkpoint has 20,000 tensors and a manifest, one file each.
     """
     many = times(replace(SMALL, state_tensors=20_000), DEVNET, 1.0)["training_period"]
     assert many >= 2 * 9 * 20_001 / 200
@@ -130,7 +130,7 @@ def test_there_is_twice_the_time_to_write_the_files_of_checkpoints() -> None:
 
 
 def test_there_is_twice_the_time_to_serve_small_tensors() -> None:
-    """The tensors are three copies of 5,000, served at 1,000 a second."""
+    """Three copies of 5,000 tensors are served, at 1,000 tensors a second."""
     many = times(replace(SMALL, state_tensors=5_000), DEVNET, 1.0)["attest_period"]
     assert 2 * 3 * 5 - 1 <= many - times(SMALL, DEVNET, 1.0)["attest_period"] <= 2 * 3 * 5
 

@@ -1,5 +1,5 @@
-"""Servers of a task's data: answers are checked. A server that serves nothing is asked last, and after a few
-failures not at all.
+"""Servers of a task's data. Their answers are checked. A server that gives no right answer is asked last, and
+after a few failures it is not asked any more.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def test_a_server_that_takes_its_time_for_nothing_is_asked_once(monkeypatch: pyt
 
 
 def test_bytes_that_no_tensor_has_are_no_state() -> None:
-    """A solver may commit to bytes that no tensor has. Their root matches, but a replay would begin with
-    other bytes.
+    """A solver may commit to bytes that no tensor has, such as those of a non-canonical NaN. The root of
+    these bytes matches, but a replay would begin with other bytes.
     """
     data = bytearray(1_200)
     data[:4] = (0x7FC00001).to_bytes(4, "little")

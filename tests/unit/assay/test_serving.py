@@ -20,7 +20,7 @@ BLOB = "cd" * 32
 
 @dataclass(frozen=True)
 class Client:
-    """Asks a running server. Paths are sent unchanged, including dots."""
+    """Sends requests to a running server. Paths are sent unchanged, including dots."""
 
     port: int
 

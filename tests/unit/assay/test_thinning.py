@@ -1,4 +1,6 @@
-"""The thinning of a task's digests: from its file, else as recommended for its operations and state."""
+"""The thinning of a task's digests is taken from the task file. If the file gives none, it is the one
+recommended for the task's operations and state.
+"""
 
 from __future__ import annotations
 

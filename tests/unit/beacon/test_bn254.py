@@ -55,7 +55,7 @@ POINTS = (
         0x1BF028AFC00C0F843D113758968F580640541728CFC6D32CED9779AA613CD9B0,
     ),
 )
-"""The five messages hashed by the suite BN254G1_XMD:SHA-256_SVDW_RO_.
+"""The points to which the suite BN254G1_XMD:SHA-256_SVDW_RO_ hashes the five messages.
 
 Source: gnark-crypto, ecc/bn254/hash_vectors_test.go.
 """
@@ -67,7 +67,7 @@ def test_vectors_are_what_the_generator_writes() -> None:
 
 @pytest.fixture
 def with_sha256(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace Keccak with SHA-256 and its 64-byte block, because the published vectors use SHA-256."""
+    """Hash with SHA-256 and its 64-byte block instead of Keccak, as the published vectors do."""
     monkeypatch.setattr(bn254, "keccak", lambda data: sha256(data).digest())
     monkeypatch.setattr(bn254, "KECCAK_BLOCK", 64)
 
@@ -146,7 +146,9 @@ def test_all_three_candidates_are_taken() -> None:
 
 
 def test_the_inverse_of_zero_is_zero() -> None:
-    """Only u = 1/2 and u = -1/2 invert zero, because -1 is not a square. Then x1 = x2 = -1/2."""
+    """The number to invert, 1 - 16 u^4, is zero only for u = 1/2 and u = -1/2, because -1 is not a square.
+    Then x1 = x2 = -1/2.
+    """
     assert not is_square(P - 1)
     for u in (HALF, P - HALF):
         assert bn254.candidates(u) == (P - HALF, P - HALF, 1)

@@ -112,8 +112,8 @@ BAD: dict[str, tuple[Handler, str]] = {
 
 @contextmanager
 def asking(*handlers: Handler, patience: float = 60.0) -> Iterator[Callable[..., Relays]]:
-    """Serve the handlers. Yield a function that returns relays of the handlers' addresses and of the
-    addresses passed to it.
+    """Serve the handlers. Yield a function that returns the relays at the handlers' addresses and at any
+    further addresses passed to it.
     """
     with ExitStack() as stack:
         urls = [stack.enter_context(serving(handler)).url for handler in handlers]

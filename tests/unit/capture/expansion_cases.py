@@ -279,9 +279,7 @@ def triangle(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def alternate(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """`2x` with `v` in columns 1, 3, ... before the last two; every third row from the fourth last on is
-    `v.sum()`.
-    """
+    """`2x` with `v` in columns 1, 3, ... before the last two columns, and then with `v.sum()` in rows -4 and -1."""
     y = x * 2
     y[:, 1:-2:2] = v
     y[-4::3] = v.sum()
@@ -303,13 +301,13 @@ def put_columns(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def put_apart(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """`x` with `v` at two places of its first and last axes."""
+    """`x`, with `v` written in place at indices (2, 1) and (0, 2) of the first and last axes."""
     x[[2, 0], :, :, [1, 2]] = v
     return x
 
 
 def put_between(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """`x` with `v` at two places of its second and third axes."""
+    """`x`, with `v` written in place at indices (2, 1) and (0, 3) of the second and third axes."""
     x[:, [2, 0], [1, 3]] = v
     return x
 

@@ -21,8 +21,8 @@ Function = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class Case:
-    """A function and its operands. An operand is a tensor or a shape. A shape is filled with normal f32
-    values x, or with |x| + 0.5 if `positive`.
+    """A function and its operands. An operand is a tensor or a shape. A shape stands for random f32 values: x
+    from the standard normal distribution, or |x| + 0.5 if `positive`.
     """
 
     name: str

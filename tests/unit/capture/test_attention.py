@@ -19,7 +19,9 @@ LENGTH, WIDTH = 3, 8
 
 
 class Mixer(nn.Module):
-    """Applies `mix` to queries, keys and values [2, 2, 3, 4] of two sequences of three rows, then a head."""
+    """Applies `mix` to queries, keys and values, then a head. The queries, keys and values are [2, 2, 3, 4],
+    for two sequences of three rows.
+    """
 
     mask: Tensor
 

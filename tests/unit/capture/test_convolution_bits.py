@@ -1,4 +1,4 @@
-"""`capture(bits=...)` for convolutions: other bits give another program, and more bits a smaller error."""
+"""`capture(bits=...)` for convolutions: other bits give another program, and more bits give a smaller error."""
 
 from __future__ import annotations
 

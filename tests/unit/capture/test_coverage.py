@@ -1,4 +1,4 @@
-"""docs/guide/coverage.md states what `capture` does now with common models."""
+"""docs/guide/coverage.md says what `capture` currently does with common models."""
 
 from __future__ import annotations
 

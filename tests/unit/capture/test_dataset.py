@@ -198,7 +198,7 @@ class Masked(nn.Module):
         self.w = nn.Parameter(torch.ones(2))
 
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
-        """The mean of the scaled elements (0 if masked) plus `half`."""
+        """The mean of `half` plus the scaled elements, with masked elements set to 0."""
         assert batch["counts"].dtype is torch.bool
         assert batch["half"].dtype is torch.float32
         return (torch.where(batch["counts"], batch["x"] * self.w, 0.0) + batch["half"]).mean()

@@ -178,7 +178,9 @@ ENDS = torch.tensor([2, 2, 7, 8], dtype=torch.int32)
 
 
 def in_groups(x: Tensor, y: Tensor) -> Tensor:
-    """One product for each group that `ENDS` delimits, or a plain batched product of two 3-D tensors."""
+    """The products of the groups of rows, columns or terms that `ENDS` delimits, in one tensor; or the plain
+    batched product of two 3-D tensors.
+    """
     starts, ends = [0, *ENDS.tolist()], ENDS.tolist()
     groups = [slice(start, end) for start, end in zip(starts, ends)]
     if x.dim() == y.dim():

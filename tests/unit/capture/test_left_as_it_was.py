@@ -166,7 +166,7 @@ CASES: dict[str, Callable[[], tuple[nn.Module, Objective]]] = {
 
 
 def held(model: nn.Module) -> dict[str, Any]:
-    """Every module's attributes, hooks and tensors by identity, with the contents of tensors, dicts and lists."""
+    """The identity of every module's attributes, hooks and tensors, and the contents of tensors, dicts and lists."""
     found: dict[str, Any] = {}
     for path, module in model.named_modules():
         for name, value in vars(module).items():

@@ -22,28 +22,28 @@ def linear() -> nn.Linear:
 
 
 def hooked() -> nn.Module:
-    """A parameter with a hook that changes its gradient."""
+    """A classifier with a hook that changes a parameter's gradient."""
     model = linear()
     model.weight.register_hook(lambda g: g * 0)
     return model
 
 
 def hooked_after() -> nn.Module:
-    """A parameter with a hook that runs after gradient accumulation."""
+    """A classifier with a hook that runs after a parameter's gradient is accumulated."""
     model = linear()
     model.weight.register_post_accumulate_grad_hook(lambda _: None)
     return model
 
 
 def aliased() -> nn.Module:
-    """A buffer that is a view of a parameter."""
+    """A classifier with a buffer that is a view of a parameter."""
     model = linear()
     model.register_buffer("old", model.weight.data[:2])
     return model
 
 
 def twice_in_memory() -> nn.Module:
-    """Two parameters in the same memory, which an update would change twice."""
+    """A model with two parameters in the same memory, which an update would change twice."""
     first, second = nn.Linear(8, 8), nn.Linear(8, 8)
     second.weight = nn.Parameter(first.weight.data)
     return nn.Sequential(first, second, linear())
@@ -72,7 +72,7 @@ class Noisy(nn.Linear):
 
 
 class Replacing(nn.Module):
-    """A tied buffer that a step replaces in only one of its modules."""
+    """A model whose two parts share a buffer. Each step replaces the buffer in only one of them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class Leaving(nn.Linear):
 
 
 def empty() -> nn.Module:
-    """A buffer without elements."""
+    """A classifier with a buffer without elements."""
     model = linear()
     model.register_buffer("nothing", torch.zeros(0))
     return model

@@ -1,4 +1,4 @@
-"""Optimisers, clipping and rates match torch; what has no exact form is refused, all reasons at once."""
+"""Optimisers, clipping and rates match torch. What has no exact form is refused, with all reasons at once."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from tests.unit.capture.steps import BATCH, DATASET, captured, cross_entropy, dr
 
 
 class Gains(nn.Module):
-    """A model without matrix products: gradients match torch's except in the last bits, so only updates can
-    differ.
+    """A model without matrix products. Its gradients match torch's except in the last bits, so a larger
+    difference comes from the updates.
     """
 
     def __init__(self) -> None:
@@ -60,9 +60,7 @@ def in_torch(
     scheduler: Any = None,
     clip: Callable[[], object] = lambda: None,
 ) -> dict[str, Tensor]:
-    """Train `model` in torch, and `step`, for `count` steps on the same batches; returns the final captured
-    state.
-    """
+    """Run `count` captured steps, and train `model` in torch on the same batches. Return the final captured state."""
     state = step.initial_state(5)
     for _ in range(count):
         optimizer.zero_grad()
@@ -285,7 +283,7 @@ def test_one_cycle_of_the_rate_alone_is_a_table() -> None:
 
 
 def test_a_rate_that_is_a_tensor_is_left_as_it_was() -> None:
-    """torch's schedulers write into the tensor."""
+    """torch's schedulers write into the tensor, but a capture leaves it unchanged."""
     model = Gains()
     rate = torch.tensor(0.3)
     optimizer = AdamW(model.parameters(), lr=rate)

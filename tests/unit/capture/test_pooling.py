@@ -22,7 +22,7 @@ IMAGES = {
 
 
 class Pooled(nn.Module):
-    """The layer under test between a convolution and a head; ReLU makes many of its inputs equal."""
+    """A convolution with ReLU, the layer under test, and a head. ReLU makes many of the layer's inputs equal."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()

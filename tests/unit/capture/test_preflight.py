@@ -143,7 +143,9 @@ def test_a_step_that_runs_otherwise_than_it_is_traced_is_refused() -> None:
 
 
 class AtAKink(nn.Module):
-    """A ReLU's operand is the last bit of a weight, so one rounding decides a whole gradient."""
+    """Two weights that differ in the last bit. Whether a ReLU of their difference passes any gradient depends
+    on a single rounding.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -265,7 +267,7 @@ def test_what_runs_beside_the_step_is_not_the_steps() -> None:
 
 @pytest.mark.parametrize("options", [{"padding": "valid"}, {"padding": "valid", "stride": 2, "groups": 2}])
 def test_one_number_may_stand_for_both_axes_of_a_convolution(options: dict[str, Any]) -> None:
-    """For the padding "valid", torch passes on a single zero."""
+    """For the padding "valid", torch passes on a single zero for both axes."""
     model = nn.Sequential(
         nn.Unflatten(1, (2, 2, 2)), nn.Conv2d(2, 4, 2, **options), nn.Flatten(), nn.Linear(4, 3)
     )

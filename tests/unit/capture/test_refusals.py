@@ -274,7 +274,7 @@ def test_a_loss_without_the_model_and_a_metric_called_loss_are_refused() -> None
 
 
 def twice(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """Return the loss, after accumulating half of its gradients."""
+    """Add half of the loss's gradients to the parameters' gradients, then return the loss."""
     loss = cross_entropy(model, batch)
     (0.5 * loss).backward(retain_graph=True)
     return loss

@@ -169,7 +169,7 @@ def test_a_name_that_cannot_be_printed_safely_is_refused(tmp_path: Path, name: s
 
 
 def test_an_entry_has_no_room_for_other_attributes() -> None:
-    """A manifest of a large state has many thousand entries."""
+    """The manifest of a large state has many thousands of entries."""
     assert not hasattr(Stored("w", 0, (1,), bytes(32), "b"), "__dict__")
 
 
@@ -279,7 +279,9 @@ def test_a_save_that_fails_at_any_write_names_no_checkpoint(
 
 
 def pieces(seen: list[str] | None = None) -> list[Piece]:
-    """The state of `checkpoint()`, with the bytes of each tensor made on request."""
+    """The state of `checkpoint()` as pieces. The bytes of each tensor are made on request, and its name is
+    then added to `seen`, if given.
+    """
 
     def data(tensor: Tensor) -> bytes:
         if seen is not None:

@@ -42,7 +42,9 @@ def naive(salt: bytes, thinning: int, data: bytes, step: int) -> Tree:
 
 
 def folded(node: bytes, path: list[bytes], turned: int) -> bytes:
-    """Fold a leaf hash to the root by its turns, without the tree's size, as in answers to accusations."""
+    """The root above a leaf hash, folded by the leaf's turns alone, without the tree's size, as in answers to
+    accusations.
+    """
     for i, sibling in enumerate(path):
         node = node_hash(sibling, node) if turned >> i & 1 else node_hash(node, sibling)
     return node

@@ -116,7 +116,7 @@ def wrong(width: int, count: int) -> native.RowHasher:
 
 
 def confused(width: int, count: int) -> native.RowHasher:
-    """A hasher that treats each of `count` rows of `width` bytes as if it were the first of them."""
+    """A hasher that gives each of `count` rows of `width` bytes the hash of the first row."""
 
     def hash_confusedly(prefix: int, rows: NDArray[np.uint8]) -> bytes:
         return hash_rows_by_hashlib(

@@ -40,8 +40,8 @@ class Judge:
         value: Leaf,
         claimed: ChunkOpening,
     ) -> tuple[int, int]:
-        """Claimed and computed bits of an element that is not split. The operands are proved beside the
-        element's value.
+        """Claimed and computed bits of an element that is not split. The path of each opened operand ends at
+        a sibling on the path of the element's value.
         """
         bits = self.claimed(opened, element, value, claimed)
         instruction = self.instruction(opened)
@@ -56,8 +56,8 @@ class Judge:
         operands: Sequence[Leaf],
         chunks: Sequence[ChunkOpening],
     ) -> int:
-        """The word of one block of a reduction's element. The operands are proved beside the operand of the
-        first chunk.
+        """The word of one block of a reduction's element. The operand of the first chunk is proved up to the
+        trace's root. The path of any other opened operand ends at a sibling on this first path.
         """
         instruction = self.instruction(opened)
         anchor, first = 0, NO_LEAF
@@ -79,13 +79,13 @@ class Judge:
         return _raw(claimed.data, element, type_.dtype)
 
     def instruction(self, opened: InstructionOpening) -> Instruction:
-        """An instruction of the program."""
+        """The opened instruction, which must be proved to belong to the program."""
         assert ProgramOpening(*opened.program) == self.program
         verify_inclusion(self.program.root, self.program.instructions, opened.n, opened.data, opened.path)
         return Instruction.decode(opened.data)
 
     def require_leaf(self, index: int, leaf: Leaf) -> None:
-        """Require that a leaf of the trace is proved up to its root."""
+        """Require that the trace's leaf with number `index` is proved up to the trace's root."""
         verify_inclusion(self.trace, self.program.trace_leaves, index, leaf.value, leaf.path)
 
     def _load(
@@ -96,7 +96,9 @@ class Judge:
         operands: Sequence[Leaf],
         chunks: Sequence[ChunkOpening],
     ) -> Load:
-        """A function that reads elements of the opened chunks, whose operands are proved beside the leaf `anchor`."""
+        """A function that reads elements of the opened chunks. The leaf of each chunk's operand must be the
+        leaf `anchor`, or be proved up to a sibling on that leaf's path.
+        """
         needed = instruction.operands
         data = {(chunk.operand, chunk.number): chunk.data for chunk in chunks}
         assert len(data) == len(chunks)
@@ -141,7 +143,9 @@ def _require_chunk(value: Leaf, type_: TensorType, opening: ChunkOpening) -> Non
 
 
 def _require_beside(leaves: int, anchor: int, proved: Leaf, index: int, leaf: Leaf) -> None:
-    """Require that the leaf is the anchor, or is below the sibling on the anchor's path that contains it."""
+    """Require that the leaf is the anchor, or that its path ends at the sibling on the anchor's path whose
+    subtree contains it.
+    """
     if index == anchor:
         assert leaf.value == proved.value
         return

@@ -42,7 +42,9 @@ Defence = Callable[[GameView, Run], Move | None]
 
 
 class Referee:
-    """One blind game about a run of `program` with `steps` steps per segment, between `solver` and `own`."""
+    """One blind game about a run of `program` with `steps` steps per segment. `solver` is the accused run,
+    and `own` is the challenger's.
+    """
 
     def __init__(self, program: Program, steps: int, solver: Run, own: Run) -> None:
         self.program, self.steps, self.solver, self.own = program, steps, solver, own
@@ -61,7 +63,9 @@ class Referee:
         self._answers: list[tuple[Demand, DemandedNode, Sequence[bytes] | bytes]] = []
 
     def play(self, root: bytes, size: int, provider: Provider, defend: Defence) -> GameView:
-        """Play about a segment tree until the challenger has won; returns the last view."""
+        """Play a game about the segment tree with this root and size until the challenger has won. Return the
+        last view.
+        """
         self.view = GameView(7, 3, "0x" + "11" * 20, Phase.SEGMENT, bytes(32), root, size)
         for _ in range(MAX_MOVES):
             view = self.view
@@ -346,7 +350,7 @@ class Referee:
     # -------------------------------------------------------------- openings
 
     def _frame(self, which: int) -> Program:
-        """The program of the frame reached (-1), or of its caller (-2)."""
+        """The program of the frame that the game has reached (-1), or of that frame's caller (-2)."""
         programs = [self.program]
         for n in self.view.path:
             programs.append(programs[-1].callee(n))
@@ -362,8 +366,8 @@ class Referee:
 
 
 def cover_up(view: GameView, run: Run) -> Move | None:
-    """The honest defence, except that one word of a split is changed so that all words add up to the false
-    sum. It is the first word, or the last word in a split of a part.
+    """The honest defence, except that one word of a split is changed, so that all words add up to the false
+    sum. In the first split of an element, this is the first word; in a split of a part, it is the last word.
     """
     move = defender.next_move(view, run)
     if move is None or move.function != "split":

@@ -33,8 +33,8 @@ class Written:
 
 
 def states(changes: dict[int, Sequence[tuple[int, int]]], steps: int) -> Written:
-    """States that begin with zeros. Each step adds 1 to the last byte of each (tensor, chunk) that
-    `changes` lists for it.
+    """The states of a run that begins with zeros. Each step adds 1 to the last byte of each (tensor, chunk)
+    that `changes` lists for the step.
     """
     found = [[bytes(size) for size in SIZES]]
     for step in range(1, steps + 1):

@@ -29,14 +29,14 @@ from tests.unit.dispute.referee import Referee, cover_up
 
 SEGMENTS, STEPS = 3, 2
 ROW = TensorType(DType.F32, (2, 512))
-"""Two rows of two blocks, so a product over a row is split."""
+"""Two rows of two blocks each, so a product of two rows is split."""
 LONG = TensorType(DType.I64, (1, 130 * 128))
-"""130 blocks, so their sum is split twice."""
+"""One row of 130 blocks, so its sum is split twice."""
 TOTAL = TensorType(DType.I64, (1, 1))
 
 
 def halves() -> Program:
-    """Outputs the product of each row of x with each row, x times `factor`, and that times `factor` again."""
+    """Outputs the product of each row of x with each row of x, then x * `factor`, then x * `factor` * `factor`."""
     b = Builder("halves")
     factor, x = b.input(TensorType(DType.F32, ())), b.input(ROW)
     half = b.mul(x, factor)
@@ -81,9 +81,10 @@ def initial() -> State:
 
 @dataclass(frozen=True)
 class Fault:
-    """A wrong element in the result of an instruction, in step `number`, counted from 1.
+    """A wrong element in a result of an instruction, in step `number`, counted from 1.
 
-    If the instruction is an output, the trace is right and the state after the step is wrong.
+    If the instruction is an output of the top frame, the trace is right, but the state after the step is
+    wrong.
     """
 
     number: int
@@ -95,7 +96,7 @@ class Fault:
 
 
 class Wrong(Interpreter):
-    """Computes one element wrongly, and everything else from it."""
+    """Computes one element wrongly, and then computes everything that depends on it from the wrong element."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__()
@@ -114,7 +115,7 @@ class Wrong(Interpreter):
 
 
 class Executor(HonestExecutor):
-    """Honest but for one step."""
+    """An executor that is honest except in the step of its fault, if it has one."""
 
     def __init__(self, fault: Fault | None) -> None:
         super().__init__(step(), fixed(), Interpreter())
@@ -179,10 +180,10 @@ SERVED = pytest.mark.parametrize("served", [True, False], ids=["served", "withhe
 def played(
     fault: Fault, served: bool, silent_from: int | None = None, kept: LeafStore | None = None
 ) -> Referee:
-    """Play the game about a run with this fault to its end. It must end at the step of the fault.
+    """Play a whole game about a run with this fault. The game must end at the step of the fault.
 
-    A solver that serves stops doing so after `silent_from` moves, if given. With `kept`, the challenger
-    restarts before each of its moves.
+    If `silent_from` is given, a solver that serves stops serving after that many moves. With `kept`, the
+    challenger restarts before each of its moves.
     """
     run = replay(Executor(fault))
     roots = run.segment_roots()
@@ -196,7 +197,9 @@ def played(
 
 
 class Stopping:
-    """A solver that answers each request once, and answers no request once `has_stopped` is true."""
+    """A solver that answers each request only the first time, and answers nothing while `has_stopped` returns
+    true.
+    """
 
     def __init__(self, run: Run, has_stopped: Callable[[], bool]) -> None:
         self._serving = Serving(run)
@@ -302,7 +305,7 @@ FAULTS = ELEMENTS | {name: fault for name, (fault, _) in EDGES.items()}
 @SERVED
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 def test_a_restart_before_every_move_changes_no_move(fault: Fault, served: bool) -> None:
-    """The solver serves nothing twice, and the challenger demands nothing that was served."""
+    """The solver serves nothing twice, yet the challenger demands nothing that was served before a restart."""
     assert played(fault, served, kept=Disk()).notes == played(fault, served).notes
 
 

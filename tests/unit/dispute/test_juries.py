@@ -85,7 +85,7 @@ def test_a_seat_may_claim_every_item_that_it_needs() -> None:
 def test_what_is_shown_folds_to_the_items_root_and_to_the_digest(
     sizes: list[int], walk: int, data: st.DataObject
 ) -> None:
-    """The contract folds by the first bits of the walk, one for each sibling."""
+    """As in the contract, each of the first bits of the walk gives the side of one sibling."""
     tensors = [pattern(nbytes, number) for number, nbytes in enumerate(sizes)]
     tensor = data.draw(st.integers(0, len(sizes) - 1))
     shown = show(tensors, SALT, Objection(tensor, walk))

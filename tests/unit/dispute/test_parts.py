@@ -1,4 +1,4 @@
-"""The parts of a split: their sizes and their blocks. Also how elements are shown to people."""
+"""The parts of a split: their sizes and their blocks. The names and numbers of elements that people are shown."""
 
 from __future__ import annotations
 

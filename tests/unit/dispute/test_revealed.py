@@ -100,7 +100,7 @@ def test_damaged_leaves_are_asked_for_and_replaced() -> None:
 
 
 def test_leaves_that_cannot_be_kept_are_not_used() -> None:
-    """Otherwise the challenger could make a move for which it needs the leaves again later."""
+    """Otherwise the challenger could make a move that later needs the same leaves, and no longer have them."""
     (own, theirs), disk, ask = trees(), Disk(full=True), Asked(THEIRS)
     revealed = Revealed(disk)
     for _ in range(2):

@@ -91,7 +91,7 @@ VALUE_BYTES = (1 << 22) + 100
 
 
 class OneValue:
-    """A frame of one value, and the run that has it. Counts how often the value is read."""
+    """A frame with one value, and a run that has this frame. Counts how often the value is read."""
 
     def __init__(self) -> None:
         self.bytes = np.resize(np.arange(251, dtype=np.uint8), VALUE_BYTES)
@@ -109,7 +109,7 @@ class OneValue:
         return self.bytes.data
 
     def demands(self, *nodes: tuple[int, int]) -> list[object]:
-        """The data revealed for these nodes of the value's tree."""
+        """What the solver reveals when these nodes of the value's tree are demanded."""
         tree = tensor_tree(self.bytes.data)
         named = tuple(DemandedNode(lo, size, tree.node(lo, size)) for lo, size in nodes)
         due = tuple(range(len(named)))
@@ -128,7 +128,7 @@ def test_demanded_chunks_are_those_of_the_value() -> None:
 
 
 def test_a_demanded_value_is_not_copied() -> None:
-    """The tree of a value takes a sixteenth of the value's size."""
+    """The answer needs further memory only for the value's tree, which takes a sixteenth of the value's size."""
     run = OneValue()
     tracemalloc.start()
     try:

@@ -34,7 +34,7 @@ NUMBERS = ("bits", "finite", "ties")
 
 
 def made(method: str, blocks: int, rows: int) -> Sample:
-    """A reduction of `rows` rows of some blocks."""
+    """A sample of a reduction of `rows` rows of `blocks` blocks each."""
     if method == "dot":
         length = 256 * blocks
         types = [TensorType(I32, (rows, length)), TensorType(I32, (2, length))]
@@ -119,7 +119,7 @@ READS: list[tuple[tuple[int, ...], tuple[int, ...], int]] = [
     ((2, 512), (512, -1), 511),
     ((2, 512), (1, 2), 0),
 ]
-"""Shape, strides and offset of rows that are one element repeated, reversed rows, and columns."""
+"""Shape, strides and offset of three kinds of rows: one element repeated, reversed rows, and columns."""
 
 
 @pytest.mark.parametrize(("shape", "strides", "offset"), READS)

@@ -38,7 +38,7 @@ JOINS: Rows = [["counts", "counts", "away"], ["counts"] * WIDTH]
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[int, LaneJob]:
-    """A job by its number of rounds."""
+    """A job of one round and a job of two rounds, by number of rounds."""
     folder = tmp_path_factory.mktemp("jobs")
     return {rounds: written_job(folder / str(rounds), rounds, WIDTH) for rounds in (1, 2)}
 
@@ -82,8 +82,8 @@ def require_evidence(shelf: Shelf, number: int, *announcements: Announcement) ->
 def finishing(
     job: LaneJob, folder: Path, stack: ExitStack, messages: Sequence[State], rows: Rows | None = None
 ) -> tuple[list[Shelf], list[dict[str, Tensor] | BaseException | None]]:
-    """The shelves and results of lanes 0 and 1. Each finds its element of `messages` as lane 2's state on its
-    shelf; lane 2 itself is never reached.
+    """Run lanes 0 and 1, and return their shelves and their results or exceptions. Each lane has its element
+    of `messages` on its shelf as the state of lane 2. Lane 2 itself is never reached.
     """
     shelves = [Shelf(folder / f"shelf{lane}") for lane in range(2)]
     urls = [[served(stack, shelf)] for shelf in shelves]

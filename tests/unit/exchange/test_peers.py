@@ -46,7 +46,7 @@ def state(job: LaneJob) -> State:
 
 @pytest.fixture(scope="module")
 def served(job: LaneJob, state: State, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve lane 1's state, which has its message, and yield the address."""
+    """Serve the state of lane 1, which includes the lane's message, and yield the server's address."""
     shelf = Shelf(tmp_path_factory.mktemp("shelf"))
     fill(job, shelf, 1, state)
     with Serving(application(shelf.folder), "127.0.0.1", 0, [IPv4Address("127.0.0.1")]) as serving:

@@ -22,7 +22,7 @@ FLUSHING = "import torch; torch.set_flush_denormal(True)"
 
 
 def spoil(folder: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    """Make the process of the check run `what` first. No other process runs it."""
+    """Make the process that checks the machine run the statement `what` first. Other processes do not run it."""
     lines = f"import sys\nif 'protocol.execution.machine_check' in sys.orig_argv:\n    {what}\n"
     (folder / "sitecustomize.py").write_text(lines)
     monkeypatch.setenv("PYTHONPATH", str(folder))

@@ -1,5 +1,5 @@
-"""This machine's speed for a program: measured by the quickest of the program's steps, or as expected until
-steps are measured.
+"""This machine's speed for a program: that of the quickest measured step of the program, or the expected
+speed until enough steps are measured.
 """
 
 from __future__ import annotations

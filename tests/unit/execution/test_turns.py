@@ -135,7 +135,9 @@ def test_between_the_steps_of_an_answer_another_may_be_given() -> None:
 
 
 def test_of_two_defences_the_one_whose_answer_is_due_first_computes() -> None:
-    """Two deployments have a thread each. A long answer yields between two of its steps."""
+    """Two deployments have a thread each. Between two of its steps, a long answer yields to an answer that is
+    due earlier.
+    """
     turns, order = Turns(), list[str]()
     begun, waits = Event(), Event()
 

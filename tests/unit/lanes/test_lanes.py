@@ -34,7 +34,7 @@ OWN = (NUMBER,)
 
 
 class Tied(nn.Module):
-    """A model with a shared weight and a frozen bias. Lanes exchange the weight and one bias, once each."""
+    """A model with a shared weight and a frozen bias. Lanes exchange the weight and the other bias, each once."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Schedules of lanes: rounds by hand, the effect of links and speeds, recommendations, and refused input."""
+"""Schedules of lanes: rounds computed by hand, the effect of links and speeds, recommendations, and refused input."""
 
 from __future__ import annotations
 

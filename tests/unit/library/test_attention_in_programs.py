@@ -142,11 +142,13 @@ def test_without_kernels_nothing_is_recognised() -> None:
 
 D, E = 8, 6
 WIDTHS = {"of_q": D, "of_k": D, "of_v": E, "of_p": E}
-"""The width of the tensor by which each product of the backward pass multiplies."""
+"""For each product of the backward pass, the width of the tensor that it multiplies by."""
 
 
 def backward_program(widths: Mapping[str, int]) -> Program:
-    """Attention of 8 queries to 16 keys and its backward pass, whose products may multiply by any tensors."""
+    """Attention of 8 queries to 16 keys, and its backward pass. The products of the backward pass multiply by
+    separate inputs of the given widths.
+    """
     m, n = 8, 16
     b = Builder("attention")
 

@@ -27,7 +27,9 @@ VARIANTS = [variant for variant in variants() if variant != "amx"]  # amx has no
 EACH = pytest.mark.parametrize("variant", VARIANTS)
 SEEDS = range(24)
 MEMORY_LIMIT = 1 << 22
-"""Random cases with more window elements than this are skipped: the plain path stores all of them."""
+"""Maximum number of window elements of a random case. Larger cases are skipped, because the plain path stores
+all window elements.
+"""
 
 
 class PlainChannels(Channels):
@@ -134,8 +136,8 @@ def test_float64_products_run_torchs_operations(monkeypatch: pytest.MonkeyPatch)
 
 
 def _values(chance: random.Random, generator: torch.Generator, shape: tuple[int, ...]) -> Tensor:
-    """Random f32: ordinary, of very different magnitudes by channel, just below 1, half or all zeros, or
-    with a special value.
+    """Random f32 values of one of six kinds: ordinary, of very different magnitudes by channel, just below 1
+    in magnitude, half zeros, all zeros, or with one special value.
     """
     x = torch.randn(shape, generator=generator)
     kind = chance.randrange(6)

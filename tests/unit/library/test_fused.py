@@ -199,7 +199,9 @@ def test_every_instruction_set_passes_its_self_test(compiled: Fused) -> None:
 def test_arrays_of_every_size_have_the_bits_of_the_plain_lists(
     compiled: Fused, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sizes are multiples and non-multiples of threads, column strips and vector lengths."""
+    """Some sizes are multiples of the number of threads, of the width of a column strip or of the vector
+    length, and others are not.
+    """
     x, g = numbers(11, *(max(n, 30) for n in shape)), numbers(12, *(max(n, 30) for n in shape))
     x, g = x[-shape[0] :, : shape[1]].contiguous(), g[-shape[0] :, : shape[1]].contiguous()
     wide = x.clamp(-50, 50)  # no specials, so that rows and columns stay finite

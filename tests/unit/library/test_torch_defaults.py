@@ -44,9 +44,10 @@ def set_default(name: str) -> None:
 
 
 def main(default: str) -> None:
-    """Print a digest of many kernels' results, which are computed under a default.
+    """Print a digest of each kernel's results under a default.
 
-    The operands are made before the default is set. Products and functions are first tested and run under it.
+    The operands are made before the default is set. Products and functions are tested and run for the first
+    time after it is set.
     """
     calls = [(case, operands(case, FILLS[0], 1)) for case in CASES]
     program = backward_program(WIDTHS)
@@ -65,8 +66,8 @@ def main(default: str) -> None:
 
 
 def train(default: str, early: bool) -> None:
-    """Print the digest of the README's step, which runs under a default. If `early`, the step is captured
-    under it too.
+    """Print the root of the README's step and that of the state after three steps, which run under a default.
+    If `early`, the step is captured under the default too.
     """
     bits = torch.arange(4096)[:, None] >> torch.arange(12) & 1
     data = {"x": bits.float(), "y": bits.sum(1)}

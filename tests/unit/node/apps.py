@@ -23,7 +23,7 @@ PATIENCE = 60.0
 
 
 async def answers(_scope: Message, _receive: Receive, send: Send) -> None:
-    """Says hello."""
+    """Answer every request with `hello`."""
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
     await send({"type": "http.response.body", "body": b"hello"})
 

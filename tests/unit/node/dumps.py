@@ -15,7 +15,9 @@ FOLDER: Final = Path(__file__).parents[2] / "vectors" / "databases"
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A database in one of the formats so far, and what the code of its time read from it."""
+    """A dump of a database in the present format or an earlier one (`sql`), and what the code of that time
+    read from the database (`known`).
+    """
 
     name: str
     sql: str
@@ -38,8 +40,8 @@ def written(dump: Dump, path: Path) -> Path:
 
 
 def put_back(path: Path, dump: Dump, renamed: Mapping[str, str] | None = None) -> None:
-    """Convert a database of today to an earlier format: the tables of the dump with today's rows. The file
-    must not be open.
+    """Convert a database in today's format to the format of a dump. The tables become the dump's, and the
+    rows stay. The file must not be open.
 
     `renamed` maps a table of the dump to its name today.
     """

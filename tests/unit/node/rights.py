@@ -16,7 +16,7 @@ OVERRIDES = (1, 2)
 
 
 def run_without_rights(program: str, *arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
-    """Run `assay`, `solver` or `verifier` with a home folder."""
+    """Run `assay`, `solver` or `verifier` with this home folder, without the capabilities `OVERRIDES`."""
     libc = ctypes.CDLL(None)
 
     def drop() -> None:

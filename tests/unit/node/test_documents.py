@@ -86,7 +86,7 @@ def url() -> Iterator[str]:
 
 
 def test_a_node_that_answers_with_brackets_ends_nobody(url: str) -> None:
-    """The standard library's parser would crash: py_ecc, which draws need, raises the recursion limit."""
+    """The standard library's parser would crash, because py_ecc, which draws need, raises the recursion limit."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(100_000)
     try:

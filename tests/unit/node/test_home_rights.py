@@ -66,7 +66,9 @@ def test_a_password_is_not_changed_where_the_folder_takes_no_file(home: Path) ->
 
 
 def test_a_database_that_is_not_read_is_named(home: Path) -> None:
-    """The status continues, because other accounts of the home folder have their own databases."""
+    """The status names the database and still succeeds, because other accounts of the home folder have their
+    own databases.
+    """
     done = run_without_rights("solver", "status", home=home)
     assert done.returncode == 0, done.stderr
     assert f"not read: database {home}/solver/7-market/solver.sqlite" in done.stdout

@@ -117,8 +117,8 @@ def is_ended(client: socket.socket) -> bool:
 
 
 def is_cut_off(client: socket.socket) -> bool:
-    """Whether the other side ends the connection while at most 4,000 bytes are sent slowly. Headers may be
-    longer.
+    """Whether the other side ends the connection while 4,000 bytes are sent slowly. Headers may be longer
+    than that.
     """
     try:
         for _ in range(4_000):

@@ -101,7 +101,9 @@ def test_connections_of_one_address_take_turns() -> None:
 
 
 class Gated:
-    """An app that answers "/slow" once a thread has seen `let` set, and everything else at once."""
+    """An app that answers "/slow" once a thread has waited for `let`, at most `PATIENCE` seconds. It answers
+    everything else at once.
+    """
 
     def __init__(self) -> None:
         self.asked = Semaphore(0)
@@ -208,7 +210,7 @@ def test_room_is_made_by_the_site_that_has_most_when_all_wait_for_the_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def client_in_ipv6(host: str) -> IP:
-        """127.0.2.x as an address of the x-th network of one site."""
+        """127.0.2.x as an address in the x-th network of one site. Other addresses stay the same."""
         net, _, number = host.rpartition(".")
         return IPv6Address(f"2001:db8:1:{number}::1") if net == "127.0.2" else IPv4Address(host)
 

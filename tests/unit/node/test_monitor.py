@@ -40,7 +40,7 @@ CLIENT = cast(
 
 
 class Node:
-    """A monitored node. The test takes the place of its loop."""
+    """A monitored node. It has no loop: the test does what the loop would do."""
 
     def __init__(self, folder: Path, **settings: object) -> None:
         self.known, self.registry = Known(), CollectorRegistry()

@@ -40,7 +40,7 @@ def deployed(number: int, arithmetic: int = 1, genesis: str = GENESIS) -> Deploy
 
 
 def client(deployment: Deployment) -> Client:
-    """A client of the account at a deployment."""
+    """A stub client of the account at a deployment."""
     made = SimpleNamespace(
         connection=SimpleNamespace(chain_id=31337, genesis=GENESIS),
         deployment=deployment,

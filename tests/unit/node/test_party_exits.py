@@ -21,7 +21,7 @@ DEPLOYMENT = cast(
 )
 """A deployment whose beacon publishes round r at second r."""
 END = 500
-"""Last second of a status's period: for bids, training or challenges."""
+"""Last second of the period in which bids, training or challenges are allowed."""
 DRAWN, UNTIL = 300, 400
 """The second in which the seats were drawn, and the last second in which they may attest."""
 
@@ -193,7 +193,9 @@ def test_a_task_stalls_a_stall_period_after_its_round_or_after_its_draw() -> Non
 
 
 def test_nothing_but_its_draw_is_due_while_a_jury_sits() -> None:
-    """The jury is drawn, then any party may fetch its verdict. The claimant does not count as silent."""
+    """The draw of the jury is due. Once the jury is drawn, any party may fetch its verdict, but no exit is
+    due. The claimant does not count as silent.
+    """
     late = seat(0, until=UNTIL)
     asked = audit(claimant=1, pending=True, round=UNTIL)
     assert due(seen(TaskStatus.SUBMITTED, UNTIL - 1, asked, late)) is None

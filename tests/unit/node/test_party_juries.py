@@ -1,4 +1,4 @@
-"""When anyone may end a task's claim, and by which call."""
+"""When any party may end the open claim of a task, and by which call."""
 
 from __future__ import annotations
 

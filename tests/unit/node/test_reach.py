@@ -1,4 +1,6 @@
-"""Which addresses given by strangers may be contacted, by their text and by what their names resolve to."""
+"""Which addresses given by strangers may be contacted. Both the text of an address and what its name resolves
+to count.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Proxies and passwords from the environment apply to a chain's node, although they are read only once."""
+"""Proxies and passwords from the environment are used for requests to a chain's node, although they are read
+only once.
+"""
 
 from __future__ import annotations
 

@@ -82,7 +82,9 @@ def test_the_self_test_expects_the_library_functions_bits(seed: int) -> None:
 
 
 class Planted(Fused):
-    """Where `errs` holds, one bit of the forward result is wrong, and one bit of the last backward result."""
+    """Attention with planted errors: where `errs` holds, one bit is wrong in the forward result, and one in
+    the last backward result.
+    """
 
     def __init__(self, variant: str, whole: int, errs: Callable[[Forward, bool], bool]) -> None:
         super().__init__(variant, whole)
@@ -110,7 +112,7 @@ ERRORS: dict[str, tuple[Callable[[Forward, bool], bool], Plan, Plan]] = {
     "terms beside a vector": (lambda f, _: f.q.shape[-1] % 16 == 3, GPT, GPT._replace(d=35)),
     "safe": (lambda f, _: f.safe, GPT, GPT._replace(safe=True)),
 }
-"""For each error: its condition, a plan of a class without it, and a plan of the class with it."""
+"""For each error: when it occurs, a plan whose class does not show it, and a plan whose class does."""
 
 
 @pytest.fixture

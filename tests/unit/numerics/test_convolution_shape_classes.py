@@ -155,7 +155,7 @@ def test_what_only_many_terms_reach_is_a_case_of_its_own() -> None:
 def test_sums_of_20_by_20_bits_beyond_2_to_51_are_a_case_of_their_own(
     kind: int, bits: tuple[int, int], most: tuple[int, ...]
 ) -> None:
-    """2^11 terms of 2^40 sum to 2^51, which takes 228 channels with windows of 9 elements."""
+    """2^11 terms of 2^40 sum to 2^51. With windows of 9 elements, 228 channels have that many terms."""
     found = shape_classes_of(call(kind, 4, (1, 512, 512), bits=bits))
     assert len(found) == len(most)
     for case, channels in zip(found, most, strict=True):
@@ -281,7 +281,7 @@ def test_a_large_stride_takes_no_more_memory_than_its_price_says() -> None:
 
 
 class Planted(Convolution):
-    """Wrong in one bit where `errs` holds."""
+    """A planted convolution with one wrong bit in calls for which `errs` holds."""
 
     def __init__(self, variant: str, errs: Callable[[ConvolutionCall], bool]) -> None:
         super().__init__(variant)
@@ -374,7 +374,7 @@ ERRORS: dict[str, tuple[Callable[[ConvolutionCall], bool], ConvolutionCall, Conv
         call(AT_WEIGHT, windows=(3, 3, 1, 1, 2, 2, 2, 2)),
     ),
 }
-"""For each error: its condition, a call of a class without it, and a call of the class with it."""
+"""For each error: when it occurs, a call whose class does not show it, and a call whose class does."""
 
 
 @pytest.fixture

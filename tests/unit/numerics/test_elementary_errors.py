@@ -53,5 +53,5 @@ def test_a_sample_is_no_worse_than_the_table(name: str) -> None:
 @pytest.mark.parametrize("number", range(SLICES))
 @pytest.mark.parametrize("name", TABLE)
 def test_every_input_of_a_slice_is_no_worse_than_the_table(name: str, number: int) -> None:
-    """A slice has the 2^28 inputs whose first four bits are `number`. Together, the sixteen slices are all inputs."""
+    """A slice has the 2^28 inputs whose first four bits are `number`. The sixteen slices together have all inputs."""
     assert worst_of_slice(name, number).ulp == pytest.approx(TABLE[name][number].ulp, abs=1e-6)

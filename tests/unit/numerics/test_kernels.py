@@ -239,7 +239,7 @@ def test_the_environment_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_the_library_products_run_in_float64_and_say_so() -> None:
-    """Run in a separate process in which the kernels find no compiled files."""
+    """A separate process chooses the kernels. It finds no compiled files."""
     code = (
         "import logging, torch; logging.basicConfig()\n"
         "from protocol.numerics.kernels import native; native.EXTENSION_SUFFIXES.clear()\n"

@@ -111,7 +111,9 @@ def test_a_changed_structure_is_another_version() -> None:
 
 
 def package(to: Path, environment: Mapping[str, str]) -> Path:
-    """Install the package from a copy of its sources, with these environment variables."""
+    """Install the package from a copy of its sources, with these environment variables. Return the folder of
+    the installed package.
+    """
     copy, site = to / "copy", to / "site"
     for name in ("protocol", "solver", "verifier", "assay"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("*.so", "__pycache__"))

@@ -94,7 +94,9 @@ def test_layouts_are_told_apart() -> None:
 @pytest.mark.parametrize("kernel", HERE, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize(("px", "py"), PAIRS[1::2])
 def test_every_kernel_passes_in_every_corner(kernel: ProductKernel, px: int, py: int) -> None:
-    """All orders of the operands, with and without gaps, batch, exponents, bias, whole and partial tiles."""
+    """The calls have all orders of the operands, with and without gaps, batches, given exponents and a bias.
+    Their tiles are whole and partial.
+    """
     x, y = torch.zeros(6, 125, 300), torch.zeros(6, 133, 300)
     seen: set[ShapeClass] = set()
     for m, n, k, batch in (
@@ -119,7 +121,7 @@ def test_every_kernel_passes_in_every_corner(kernel: ProductKernel, px: int, py:
 
 
 class Planted(Float64):
-    """Wrong in one bit of one result, in calls for which `when` holds."""
+    """A planted kernel with one wrong bit in the results of calls for which `when` holds."""
 
     def __init__(self, name: str, when: Callable[[ProductCall], bool]) -> None:
         self.name = name
@@ -158,8 +160,8 @@ PLANTS: dict[str, tuple[Callable[[ProductCall], bool], Operands]] = {
         lambda x: (x[:90].reshape(3, 30, 1000)[..., :96], x[:40, :96]),
     ),
 }
-"""For each kind of product: the calls in which the planted kernel errs, and operands of this kind. The
-test's ordinary product makes no such call.
+"""For each kind of product: the calls in which the planted kernel errs, and operands for such a call. The
+planted kernel is right for the test's ordinary product.
 """
 
 

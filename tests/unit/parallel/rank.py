@@ -25,7 +25,9 @@ from protocol.tasks.bundles import load_bundle
 
 
 class Device(Interpreter):
-    """An interpreter. With `broken`, it errs in the update that each process computes itself."""
+    """An interpreter that, if `broken`, is off by an ulp in the weight update. Every process computes this
+    update itself, rather than receiving it from others.
+    """
 
     broken = False
 

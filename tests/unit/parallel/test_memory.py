@@ -1,4 +1,4 @@
-"""Workers that do not fit in memory are refused before any starts; a solver uses fewer."""
+"""Workers that do not fit in memory are refused before any of them starts; a solver uses fewer workers."""
 
 from __future__ import annotations
 

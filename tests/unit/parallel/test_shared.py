@@ -1,4 +1,5 @@
-"""A step shared by processes: its units, their distribution, and the bits of a single process.
+"""A step shared by processes: its units, their distribution, and results with the same bits as a single
+process.
 
 If a process errs or leaves, the processes that stay raise an error.
 """
@@ -85,7 +86,7 @@ def test_every_process_runs_its_units_and_what_it_needs_and_nothing_of_others(si
 
 
 def ranks(folder: Path, place: Path, size: int, steps: int, fault: str = "none") -> list[dict[str, Any]]:
-    """Run the processes of a group, and return what they print. Those that leave print nothing."""
+    """Run the processes of a group, and return what they print. Processes that leave print nothing."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": LOOPBACK}
     command = [sys.executable, "-m", "tests.unit.parallel.rank", str(folder), str(place / fault)]
     started = [

@@ -1,4 +1,4 @@
-"""Worker processes: the bits of one process, a clean end after every failure, and nothing left over."""
+"""Worker processes give the bits of one process, end cleanly after every failure, and leave nothing behind."""
 
 from __future__ import annotations
 

@@ -114,7 +114,9 @@ def _try(move: Callable[[Pool], Value], pool: Pool) -> list[Value]:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop: its body, how many of the body's first inputs it carries (`kept`), and its number of runs."""
+    """A loop: its body, how many of the body's first inputs it carries (`kept`), and how often it runs the
+    body (`count`).
+    """
 
     body: Program
     kept: int
@@ -122,7 +124,7 @@ class Loop:
 
 
 def random_loop(r: random.Random) -> Loop:
-    """A loop with one or two carried values and a fixed one.
+    """A loop with one or two carried values and one fixed value.
 
     The body returns the latest values of the carried types.
     """
@@ -161,7 +163,7 @@ def random_program(
 
 
 def _operands(pool: Pool, callee: Program) -> list[Value]:
-    """For each input of the callee, the latest value of its type, or ones."""
+    """For each input of the callee, the latest value of its type, or ones if no value has this type."""
     by_type = {value.type: value for value in pool.values}
     return [by_type.get(type_) or pool.b.constant(type_.dtype, type_.shape, 1) for type_ in callee.inputs]
 

@@ -37,10 +37,10 @@ class Sample:
 
 
 def fill(type_: TensorType, how: str, draw: random.Random) -> Tensor:
-    """Fill a tensor.
+    """A tensor with random values of the kind `how`.
 
     `bits`: edge cases and random bits. `finite`: no NaN and no infinity. `ties`: 0 and 1 with both signs.
-    `index`: about 0 … 8. `exponent`: about -150 … 150.
+    `index`: -2 … 8, and the limits of i32. `exponent`: -150 … 150, and edge cases.
     """
     values = [_one(type_.dtype, how, draw) for _ in range(type_.elements)]
     data = b"".join((v % (1 << type_.dtype.width)).to_bytes(type_.dtype.itemsize, "little") for v in values)

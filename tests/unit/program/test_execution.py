@@ -283,7 +283,7 @@ def test_cost_counts_operations_of_primitives_and_callees() -> None:
 
 
 def test_every_element_of_a_trace_follows_from_its_operands() -> None:
-    """Judge every primitive of random programs as an arbiter does."""
+    """Every primitive of random programs is judged as by an arbiter."""
     for seed in range(20):
         r = random.Random(seed)
         program = random_program(r, [], moves=40)

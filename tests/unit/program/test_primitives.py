@@ -132,7 +132,7 @@ def test_select_opens_only_the_branch_that_is_taken() -> None:
 def test_strided_of_a_view_has_the_elements_of_its_copy(
     dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
 ) -> None:
-    """Small results are picked out of the view, others are views of a copy."""
+    """Small results are picked out of the view. Larger results are views of a copy."""
     base = torch.arange(96).remainder(2 if dtype is DType.BOOL else 127).to(dtype.storage)
     layouts = [base.view(8, 12).t(), base.view(4, 6, 4).permute(2, 0, 1), base[5].expand(12, 8)]
     for operand in layouts:

@@ -51,13 +51,13 @@ GAS_TASK, GAS_ATTEST, GAS_DISPUTE, GAS_DEFENCE = 0.5, 0.07, 0.6, 0.4
 REPLAY = 66
 """The cost of a replay in tokens: 1.1 times the training of the only segment."""
 SPOKE = 3 + 2
-"""The cost of a game and the fee of a seat, which a challenging seat receives in addition to the reward and
+"""The cost of a game plus the fee of a seat: what a challenging seat receives in addition to the reward and
 the bond.
 """
 SLASH_BURNED = 1000 - 50 - 100
-"""The stake less reward and restitution, if no seat has a claim."""
+"""What burns of a slashed stake if no seat has a claim: the stake less the reward and the restitution."""
 SILENCE = 2 + 1
-"""The fees of a seat and of a draw."""
+"""What silence costs an account: the fee of a seat plus the fee of a draw."""
 
 
 def play(
@@ -88,7 +88,7 @@ def result(
 
 
 def each(columns: Columns, **expected: float) -> None:
-    """Check that all runs have these values. If one of the values is an end of a task, no other end may happen."""
+    """Check that all runs have these values. If one of the values is an end of a task, all other ends must be 0."""
     ends = {"unsold", "expired", "convicted", "void", "stalled", "settled"}
     quiet = dict.fromkeys(ends - expected.keys(), 0.0) if ends & expected.keys() else {}
     for name, value in {**quiet, **expected}.items():

@@ -47,7 +47,7 @@ def seats(luck: float = 0.5, gas: float = 1.0) -> Seats:
 
 
 NOBODY, SERVED, OTHERS, EVERYBODY = "00000000", "11110000", "10101010", "11111111"
-"""Decisions, one digit for each entry of SEEN: never, if served, if others attested, always."""
+"""Decisions, one digit for each entry of SEEN: to act never, if served, if others attested, and always."""
 HONEST = (SERVED, "00110000", "11001111")
 """An honest verifier replays if served, attests if the replay agrees, and challenges otherwise."""
 BLIND = (NOBODY, SERVED, NOBODY)

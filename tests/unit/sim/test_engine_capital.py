@@ -26,7 +26,7 @@ PENALTY, STAKE, SEAT, BOND = 10, 1000, 2 + 1, 20
 def paid(
     solver: Solver, *verifiers: tuple[Verifier, int], rate: float = 1.0, **changed: Any
 ) -> dict[str, Any]:
-    """The cost of each party's locks: the difference from a market with free capital."""
+    """The cost of each party's locks: how much less it earns than in a market with free capital."""
     free: Columns = play(solver, *verifiers, **TIMES, **changed)
     priced = play(solver, *verifiers, **TIMES, capital_rate=rate, **changed)
     for name, column in free.items():
@@ -101,7 +101,7 @@ def test_submitters_that_challenge_lock_bonds() -> None:
 
 
 def test_each_account_that_is_drawn_locks_its_seat() -> None:
-    """Three absent accounts are drawn in turn. The empty seat after them locks nothing."""
+    """Three absent accounts are drawn in turn. The seat is then empty and locks nothing more."""
     assert paid(Solver(), (Absent(), 3))["verifier_absent"] == 3 * SEAT * AUDITED
 
 

@@ -29,7 +29,7 @@ def market(people: Population, rounds: int, **changed: Any) -> Market:
 
 
 def drawn(played: Market) -> list[int]:
-    """Play a round, and return the accounts that its task has drawn in the first row."""
+    """Play a round. Returns, for the first row, the accounts drawn for the round's task."""
     task = played.begin()
     checks = played.checker.check(task)
     played.closer.end(task, checks)

@@ -68,7 +68,9 @@ def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> MarketPa
 
 @st.composite
 def people(draw: st.DrawFn, *, honest_solvers: bool = False, some_honest: bool = False) -> Population:
-    """A population with up to three agents of each kind, and a few more. Verifiers may have several slots."""
+    """A population with up to three agents of each kind, plus a few fixed agents. Verifiers may have several
+    slots.
+    """
     sizes = st.integers(0, 3)
     solvers = [(Solver(), 2)] if honest_solvers else [(kind(), draw(sizes)) for kind in SOLVERS.values()]
     verifiers = [(kind(), draw(sizes), draw(st.sampled_from([1, 2, 8]))) for kind in VERIFIERS.values()]
@@ -95,7 +97,7 @@ def played(
 def test_inflow_is_payouts_refunds_and_burns(
     parameters: MarketParameters, everybody: Population, seed: int, auction: str
 ) -> None:
-    """This holds to the unit in every row after every round. Every task has one end."""
+    """The amounts agree to the unit in every row after every round. Every task has exactly one end."""
     luck = streams(np.random.SeedSequence(seed), ROWS)
     market = Market(parameters, everybody, ROWS, ROUNDS, luck, AUCTIONS[auction])
     for _ in range(ROUNDS):
@@ -116,7 +118,7 @@ def test_inflow_is_payouts_refunds_and_burns(
 def test_an_honest_solver_is_never_slashed(
     parameters: MarketParameters, everybody: Population, seed: int
 ) -> None:
-    """An honest solver that answers every challenge loses delay penalties at most."""
+    """An honest solver that answers every challenge loses at most delay penalties."""
     market = played(parameters, everybody, seed)
     books = market.books
     assert not books.tally.convicted.any()
@@ -129,7 +131,7 @@ def test_an_honest_solver_is_never_slashed(
 def test_an_honest_verifier_that_is_there_never_loses_stake(
     parameters: MarketParameters, everybody: Population, seed: int
 ) -> None:
-    """This holds whatever the other agents do."""
+    """An honest verifier that is never offline makes no loss, whatever the other agents do."""
     market = played(parameters, everybody, seed)
     gains = market.books.ledger.gains()[market.books.verifiers]
     for group in everybody.verifiers:
@@ -145,7 +147,7 @@ def test_an_honest_verifier_that_is_there_never_loses_stake(
 def test_a_false_result_challenged_is_always_slashed(
     parameters: MarketParameters, seed: int, data: st.DataObject
 ) -> None:
-    """No task settles if honest verifiers find it false or if it is not served."""
+    """A task that honest verifiers find false, or that is not served, is convicted and never settles."""
     cheat = data.draw(st.sampled_from([Withholder(), Lazy(1.0)]))
     market = played(parameters, population([(cheat, 3)], [(Verifier(), 4)]), seed)
     tally = market.books.tally

@@ -37,7 +37,9 @@ def looked(*verifiers: Any, solver: Solver | None = None, **changed: Any) -> Col
 
 
 def submitted(looks: int, draws: int) -> float:
-    """The profit of a submitter that pays the price, the seat and its draw, and these looks and their draws."""
+    """The profit of a submitter that pays the price, one seat with its draw, and this many looks and draws of
+    looks.
+    """
     return -(60 + FEE + DRAW + looks * FEE + draws * DRAW)
 
 
@@ -49,8 +51,8 @@ def test_one_segment_has_one_look_at_most_and_it_is_paid_at_once() -> None:
 
 
 def test_a_rubber_stamp_that_is_looked_at_loses_lock_and_fee() -> None:
-    """One of the two accounts is the stamp. In about half of the runs it has the seat, and in the others it
-    is the looker.
+    """One of the two accounts is a rubber stamp. It has the seat in about half of the runs, and is the looker
+    in the others.
     """
     found = looked((Verifier(), 1), (Trusting(), 1), runs=64)
     caught = found["caught"] == 1
@@ -74,7 +76,9 @@ def test_who_hides_loses_its_lock_to_any_looker() -> None:
 
 
 def test_who_accuses_what_is_right_pays_for_it() -> None:
-    """The accuser pays a game's cost to the solver, and another to the accused account, which answers."""
+    """The accuser pays the cost of a game to the solver, and the same amount to the accused account, which
+    answers.
+    """
     found = looked((Slandering(), 2))
     each(found, settled=1, caught=0, burned=0, profit_solver_honest=-GAS_TASK + GAME_COST - GAS_DEFENCE)
     spent = 2 * (REPLAY + GAS_ATTEST) + 2 * REVEAL + ACCUSE
@@ -82,7 +86,9 @@ def test_who_accuses_what_is_right_pays_for_it() -> None:
 
 
 def test_a_draw_of_looks_is_paid_also_where_the_solver_is_convicted_before() -> None:
-    """Every seat is attested, but a bystander convicts the solver, so no looks follow."""
+    """Every seat is attested, so the draw of looks is paid. No looks follow, because a bystander convicts the
+    solver.
+    """
     found = play(Lazy(1.0), (Trusting(), 2), **LOOKED, bystanders=[(Bystander(chance=1.0), 1)])
     each(found, convicted=1, looks=0, profit_submitter=100 - 2 * DRAW, profit_verifier_lazy=-GAS_ATTEST)
 
@@ -144,7 +150,9 @@ def test_a_look_locks_as_long_as_a_seat() -> None:
 
 
 def test_four_levels_and_as_many_looks_as_segments() -> None:
-    """A first level that picks all three seats leaves no looks. After fewer picks, higher levels follow."""
+    """If the first level picks all three seats, no looks are left for the higher levels. If a level picks
+    fewer, higher levels follow.
+    """
     found = looked((Verifier(), 20), verifiers=3, segments=3)
     each(found, looks=3, profit_submitter=-(60 + 3 * FEE + DRAW + 3 * FEE + DRAW))
     some = looked((Verifier(), 40), verifiers=8, segments=3, look_chance=0.5, runs=512)

@@ -22,7 +22,9 @@ from tests.unit.sim.small_market import (
 
 
 def test_a_silent_seat_is_drawn_again_at_the_cost_of_the_silent() -> None:
-    """One of two accounts is absent. If it is drawn first, it pays the second draw, and a seat's fee burns."""
+    """One of two accounts is absent. If it is drawn first, it pays the second draw and loses a seat's fee,
+    which burns.
+    """
     found = play(Solver(), (Absent(), 1), (Verifier(), 1), runs=400)
     each(found, settled=1, fees=2, profit_submitter=-60 - 2 - 1)
     again = found["redrawn"]
@@ -35,7 +37,9 @@ def test_a_silent_seat_is_drawn_again_at_the_cost_of_the_silent() -> None:
 
 
 def test_of_several_silent_accounts_one_pays_the_draw() -> None:
-    """Three seats, three absent accounts and three honest ones."""
+    """Three seats, three absent accounts and three honest ones. Each silent account loses the fees of a seat
+    and of a draw. One draw fee pays each redraw, and the rest burns.
+    """
     found = play(Solver(), (Absent(), 3), (Verifier(), 3), verifiers=3, runs=400)
     each(found, settled=1, fees=6, profit_submitter=-60 - 6 - 1)
     silent, again = found["silent"], found["redrawn"]
@@ -71,7 +75,7 @@ def test_a_seat_that_nobody_fills_voids_the_task_after_eight_draws() -> None:
 
 
 def test_the_silent_pay_before_the_escrow_does() -> None:
-    """The only account pays a redraw, which finds nobody. The escrow then pays up to eight draws in all."""
+    """The only account is silent and pays one redraw, which finds nobody. The escrow pays eight draws in all."""
     found = play(Solver(), (Absent(), 1))
     each(found, void=1, redrawn=8, silent=1, burned=2, profit_submitter=-8, profit_verifier_absent=-SILENCE)
 

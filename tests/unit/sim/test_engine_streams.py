@@ -85,8 +85,8 @@ def test_the_first_runs_stay_when_more_are_asked_for() -> None:
 
 
 def test_runs_across_the_borders_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The runs are in chunks of 4 and blocks of 8. Each chunk has its own random numbers, and blocks do not
-    change results.
+    """The runs are in chunks of 4 and blocks of 8. Each chunk has its own random numbers, and the size of
+    blocks does not change results.
     """
     monkeypatch.setattr(streaming, "CHUNK", 4)
     monkeypatch.setattr(simulating, "block", lambda _: 8)

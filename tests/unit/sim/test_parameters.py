@@ -22,7 +22,7 @@ PARAMETERS = MarketParameters()
     ],
 )
 def test_gas_is_what_the_contracts_use(default: int, calls: tuple[str, ...]) -> None:
-    """Defaults exceed the measured gas by at most a quarter, as some amounts cost more to write."""
+    """Defaults exceed the measured gas by at most a quarter, because some amounts cost more to write."""
     measured = sum(GAS[call] for call in calls)
     assert measured <= default <= 1.25 * measured
 

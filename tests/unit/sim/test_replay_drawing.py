@@ -42,8 +42,8 @@ def test_seats_stay_empty_where_everybody_is_bound(bound: list[int]) -> None:
 
 
 def test_a_draw_tries_256_slots() -> None:
-    """The slot of the only free account first comes as number 257. If the first word is skipped, it comes as
-    number 256.
+    """The seed's numbers name the slot of the only free account for the first time at number 257, or at
+    number 256 if the first word is skipped.
     """
     slots, bound = [1] * 400, range(1, 400)
     seed = next(seed for seed in seeds(3_000) if first(seed, 400, 257) == 256)
@@ -54,14 +54,16 @@ def test_a_draw_tries_256_slots() -> None:
 
 
 def first(seed: bytes, slots: int, tries: int) -> int | None:
-    """The number of the try that takes slot 0."""
+    """The number, counted from 0, of the first try that takes slot 0; None if none of the `tries` does."""
     stream = words(seed)
     return next((number for number in range(tries) if below(stream, slots) == 0), None)
 
 
 @pytest.mark.parametrize("room", range(5))
 def test_accounts_of_looks_follow_the_numbers_of_the_picks(room: int) -> None:
-    """Each candidate takes one number, until as many are picked as there is room for."""
+    """One number decides on each candidate, until `room` candidates are picked. The accounts are drawn with
+    the numbers after these.
+    """
     candidates = [0, 2, 3, 5]
     for seed in seeds(40):
         picked, stream = looked(seed, candidates, 5_000, room)

@@ -1,4 +1,6 @@
-"""Training in a replay: the first segments, up to a given number, are false, each by one element inside a call."""
+"""Training in a replay: a given number of segments, from the first one on, is false, each in one element
+inside a call.
+"""
 
 from __future__ import annotations
 

@@ -42,7 +42,9 @@ def parts(folder: Folder) -> list[bytes]:
 
 
 class Counting:
-    """Plays in this process and records the chunks. After `most` chunks, it stops as Ctrl-C would."""
+    """Plays in this process and records the chunks. After `most` chunks, it raises KeyboardInterrupt, as
+    Ctrl-C does.
+    """
 
     def __init__(self, most: int = COUNT) -> None:
         self.most = most

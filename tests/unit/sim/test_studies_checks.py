@@ -49,7 +49,9 @@ def test_both_seeds_stand_beside_what_theory_expects(results: sim.Results) -> No
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_form_that_is_off_with_one_seed_fails(results: sim.Results, seed: int) -> None:
-    """The value is off by 5 standard errors of one seed, but within the tolerance of both together."""
+    """With one seed, the value is off by 5 standard errors of that seed, but within the tolerance of both
+    seeds together.
+    """
     table = dict(results.rows)
     claim = next(claim for claim in results.answer.claims if claim.text.startswith("escape at"))
     off = 5 * claim.seeds[seed].error + claim.expected - claim.measured[seed]
@@ -86,8 +88,8 @@ class Off(Study):
 
 @pytest.mark.parametrize(("number", "code"), [(0, 2), (1, 2), (9, 0)])
 def test_strict_ends_with_2_for_either_seed(tmp_path: Path, number: int, code: int) -> None:
-    """One seed, `number`, is off by 1. Both seeds together are off by 0.5, which is within 4 standard errors.
-    For 9, no seed is off.
+    """The value of seed `number` is off by 1. With both seeds together it is off by 0.5, which is within 4
+    standard errors. If `number` is 9, neither seed is off.
     """
     (tmp_path / "off.py").write_text(ONE_SEED.replace("NUMBER", str(number)))
     done = subprocess.run(
@@ -103,7 +105,9 @@ def test_strict_ends_with_2_for_either_seed(tmp_path: Path, number: int, code: i
 
 
 class Tiny(Study):
-    """Three verifiers, two seats: returns the random number and the account of each round's first seat."""
+    """Draws two seats among three verifiers in each round. Returns the random number and the account of the
+    first seat.
+    """
 
     name = "tiny"
     question = "How many draws are there?"
@@ -130,7 +134,7 @@ class Tiny(Study):
 
 
 class Shared(Tiny):
-    """All points have the same random numbers."""
+    """A study whose points all have the same random numbers."""
 
     common = True
 
@@ -173,7 +177,7 @@ def test_claims_about_points_with_the_same_numbers_are_refused(monkeypatch: pyte
     some.integers(1, 5),
 )
 def test_draws_of_any_rows_are_counted_once(keys: list[tuple[int, int, int]], rounds: int) -> None:
-    """Four points of three runs. A row's seed, stream and run determine its random numbers."""
+    """There are four points of three runs each. A row's seed, stream and run determine its random numbers."""
     seed, stream, _ = np.array(keys, dtype=np.float64).T
     run = np.tile(np.arange(3.0), 4)
     table = {"seed": seed, "stream": stream, "run": run, "rounds": np.full(12, float(rounds))}

@@ -35,9 +35,9 @@ def test_the_engine_meets_the_closed_forms(results: Results) -> None:
 def test_break_even_amounts_by_hand(results: Results) -> None:
     """At a factor of 1, the least bond and the least penalty are each a cost divided by 1.5.
 
-    The cost for the bond is that of waiting 7 days for price and stake, plus a segment's training and the
-    defence's gas, less the challenger's gas. The cost for the penalty is that of a delay of 30 days, less a
-    task's gas.
+    For the bond, the cost is that of 7 days' capital for the price and the stake, plus the training of a
+    segment and the defence's gas, less the challenger's gas. For the penalty, it is the cost of a delay of 30
+    days, less a task's gas.
     """
     found = {claim.text: claim.together.measured for claim in results.answer.claims}
     cost, gas = PARAMETERS.training_cost / TOKEN, PARAMETERS.gas_price
@@ -63,7 +63,9 @@ def test_findings_say_what_the_table_has(results: Results) -> None:
 
 
 def test_findings_change_with_the_data(results: Results) -> None:
-    """Without harm from lateness, the least penalty is below all penalties that were tried, and the claims fail."""
+    """If lateness does no harm, the least penalty is below all penalties that were tried, and claims about
+    late harm fail.
+    """
     table = {name: results.rows[name] for name in results.rows}
     table["late_harm"] = np.zeros_like(table["late_harm"])
     answer = Griefing().answer(table)

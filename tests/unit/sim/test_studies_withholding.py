@@ -28,7 +28,7 @@ def test_a_verdict_that_half_of_a_jury_reaches_fails_a_claim(monkeypatch: pytest
 
 
 def test_neither_serving_nor_withholding_pays_at_the_recommended_stake_where_somebody_trains_again() -> None:
-    """The stake assumes that a cheater recovers either reward, as its own challenger or by an accomplice."""
+    """The stake allows for a cheater that recovers either reward, as its own challenger or through an accomplice."""
     terms, (k, q, v) = withholding.withheld(), withholding.audit()
     caught = 1 - (1 - 0.7 * q / k) ** v
     assert terms.retrain_reward == 3 > terms.reward

@@ -140,7 +140,7 @@ def test_break_even_ranges_are_where_the_sign_changes() -> None:
 
 
 def test_design_example() -> None:
-    """The formula of audit.md section 9 gives 118 p at K = 1000, q = 4, V = 3, h = 0.7 and G = p."""
+    """The formula of audit.md section 9 gives a stake of 118 p at K = 1000, q = 4, V = 3, h = 0.7 and G = p."""
     case: Case = {
         "segments": 1000,
         "segments_per_verifier": 4,
@@ -275,7 +275,9 @@ def test_stake_at_a_chance_zeroes_the_advantage() -> None:
 
 @pytest.mark.parametrize("segments", [300, 1200])
 def test_audits_that_deter_one_false_segment_deter_any_number(segments: int) -> None:
-    """The rule uses the mean number of hits, which exceeds the chance of a hit. 5 % more audits suffice."""
+    """The rule uses the mean number of hits, which exceeds the chance of a hit. With 5 % more audits than the
+    rule gives, no number of false segments pays.
+    """
     money: Case = {"price": 1.0, "gain": 1.0, "stake": 28.05}
     n = float(least_audits(segments=segments, honest=0.7, **money))
     assert n == pytest.approx(segments * (1 + 1 / segments) / (0.7 * 29.05))

@@ -41,7 +41,9 @@ def test_threshold_at_its_limits() -> None:
 
 
 def enumerate_owner(accounts: int, slots: int, others: int, seats: int) -> np.ndarray[Any, Any]:
-    """The distribution of an owner's seats, over all orders of distinct accounts drawn by slots."""
+    """The distribution of the number of seats that an owner gets, over all orders of distinct accounts drawn
+    in proportion to their slots.
+    """
     held = [slots] * accounts + [1] * others
     law = np.zeros(seats + 1)
     for order in permutations(range(len(held)), seats):

@@ -33,7 +33,8 @@ def test_is_the_float_view_of_the_integers(segments: int, q: int, verifiers: int
 def test_counts_every_draw_of_a_small_task() -> None:
     """There are 216 equally likely draws.
 
-    Two seats have distinct accounts, two of three accounts are honest, and a seat has two of four segments.
+    Two seats go to distinct accounts out of three, two of which are honest. Each seat has two of the four
+    segments.
     """
     false, honest, accounts, segments = {1, 3}, {0, 1}, 3, 4
     sets = list(combinations(range(segments), 2))
@@ -53,7 +54,7 @@ def test_many_accounts_are_as_good_as_endless_ones() -> None:
 
 
 def test_one_wholly_false_result_escapes_where_no_seat_is_honest() -> None:
-    """The chance is 2.7 % for three seats at h = 0.7, and 30 % for one seat of three segments."""
+    """The chance of escape is 2.7 % for three seats at h = 0.7, and 30 % for one seat of three segments."""
     assert float(escape_probability(60, 60, 1, 3, 0.7)) == pytest.approx(0.027)
     assert float(escape_probability(60, 60, 3, 1, 0.7)) == pytest.approx(0.3)
     assert float(escape_probability(60, 60, 1, 3, 0.7, accounts=10)) == pytest.approx(3 * 2 / (10 * 9 * 8))
@@ -68,7 +69,9 @@ def test_limits() -> None:
 
 
 def test_small_chances_keep_their_digits() -> None:
-    """One false segment of 2^20, one drawn, and 10^-12 of the stake honest: the chance is h / K."""
+    """One of 2^20 segments is false, one is drawn, and 10^-12 of the stake is honest. The chance of being
+    caught is h / K.
+    """
     exact = Fraction(1, 10**12) / (1 << 20)
     assert float(caught_probability(1 << 20, 1, 1, 1, 1e-12)) == pytest.approx(float(exact), rel=1e-8)
     few = caught_probability(1 << 20, 1, 1, 2, 0.5, accounts=2)

@@ -18,7 +18,9 @@ from sim.theory import (
     ("verifiers", "accounts", "bound", "draws"), [(1, 3, 2, 2), (2, 40, 38, 2), (3, 60, 57, 2), (2, 9, 9, 3)]
 )
 def test_seats_are_filled_one_after_the_other(verifiers: int, accounts: int, bound: int, draws: int) -> None:
-    """Sum over all the ways in which the requested seats are filled or stay empty at each draw."""
+    """The expected values are sums over all the ways in which the requested seats are filled or stay empty at
+    each draw.
+    """
     law, again, unfilled = [0.0] * (verifiers + 1), 0.0, 0.0
     for ways in product(product((False, True), repeat=verifiers), repeat=draws):
         filled, chance, redraws = 0, 1.0, -1
@@ -44,7 +46,7 @@ def test_seats_are_filled_one_after_the_other(verifiers: int, accounts: int, bou
     ("overlap", "accounts", "tasks"), [(1, 3, 4), (2, 3, 5), (3, 5, 5), (3, 6, 4), (4, 9, 5)]
 )
 def test_tasks_bind_those_after_them(overlap: int, accounts: int, tasks: int) -> None:
-    """Sum over all sequences of the number of filled seats per task."""
+    """The expected values are sums over all sequences of the number of filled seats per task."""
     v, redraws, unfilled = 2, 0.0, 0.0
     for filled in product(range(v + 1), repeat=tasks):
         chances, drawn = [], []

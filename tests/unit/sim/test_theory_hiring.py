@@ -18,7 +18,7 @@ def test_each_account_has_its_own_fee_and_each_task_a_draw() -> None:
 
 
 def test_hiring_the_deterring_stake_costs_the_gain() -> None:
-    """By the default offer without gas, a seat costs 2.7 tokens per 1,000 of stake."""
+    """By the default offer without gas, a seat costs 2.7 tokens per 1,000 tokens of stake."""
     settings = VerifierSettings()
     stake = deterring_stake(gain=1000 * TOKEN, capital_rate=0.1, seconds=settings.period)
     assert stake == pytest.approx(365_000 * TOKEN)

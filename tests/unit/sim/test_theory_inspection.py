@@ -91,8 +91,8 @@ def test_plain_attestations_leave_the_classic_rates() -> None:
 
 
 def test_committee_gain_sums_over_the_other_finders() -> None:
-    """Sum over all events: which others find the fraud, whether there is a hit, and whether the convicted
-    segment is held.
+    """The gain equals a direct sum over all combinations of which others find the fraud, whether there is a
+    hit, and whether the convicted segment is held.
     """
     hit, z, verifiers, duty = 0.25, 0.2, 4, PLAIN
     total = 0.0

@@ -29,7 +29,7 @@ PLAIN = Looking(verifiers=1, segments=1, chance=0.1, fee=1.0, replay=1.0, lock=4
 
 
 def recommended(segments: int) -> Looking:
-    """Recommended terms scaled to a budget of 1. A replay costs the whole fee, without gas."""
+    """Recommended terms scaled to a budget of 1. A replay costs the whole fee, and gas is left out."""
     terms = derive(replace(setting_of(segments, 1_000 * CHAIN_TOKEN), look_chance=None), RULES)
     budget = 1_000 * CHAIN_TOKEN
     return Looking(
@@ -45,7 +45,9 @@ def recommended(segments: int) -> Looking:
 
 @pytest.mark.parametrize(("slots", "chance"), [(1, 0.3), (2, 0.5), (3, 0.1), (3, 1.0)])
 def test_looks_of_each_level_are_counted_as_they_are_picked(slots: int, chance: float) -> None:
-    """Sum over all coins, one per slot and level. A slot is picked only if it was on the level below."""
+    """The expected means are sums over all coins, one per slot and level. A slot is picked only if it was on
+    the level below.
+    """
     means = [0.0] * 4
     for coins in product((0, 1), repeat=4 * slots):
         weight, below, left = 1.0, [1] * slots, slots
@@ -73,7 +75,9 @@ def test_the_protocol_expects_no_fewer_looks(slots: int, percent: int) -> None:
 
 @pytest.mark.parametrize(("segments", "accounts", "skippers"), [(1, 2, 1), (2, 4, 2), (3, 5, 4)])
 def test_a_seat_is_caught_by_the_lookers_that_replay(segments: int, accounts: int, skippers: int) -> None:
-    """Account 0 has the seat. The sum is over all orders of the others."""
+    """Account 0 has the seat. The expected chance is a sum over all picks of segments and all orders of the
+    other accounts.
+    """
     chance, kept = 0.3, 0.0
     orders = list(permutations(range(1, accounts)))
     for coins in product((0, 1), repeat=segments):
@@ -87,7 +91,7 @@ def test_a_seat_is_caught_by_the_lookers_that_replay(segments: int, accounts: in
 
 
 def test_what_two_accounts_earn_with_one_seat() -> None:
-    """Each has the seat in half of the tasks. In one task of ten, the other account has the only look."""
+    """Each account has the seat in half of the tasks. In one task of ten, the other account has the only look."""
     both = earned(PLAIN, accounts=2, skippers=1)
     assert both.caught == pytest.approx(0.05)
     assert both.skipping == pytest.approx(0.5 * 1.1 * 1.0 - 0.05 * (40 + 1))
@@ -119,7 +123,7 @@ def test_in_equilibrium_at_most_a_tenth_skips(segments: int) -> None:
 
 
 def test_with_one_segment_of_all_seats_nobody_looks_at_a_look() -> None:
-    """Less than a tenth of the seats skip the replay, but more than a tenth of the looks."""
+    """Less than a tenth of the seats skip the replay, but more than a tenth of the looks do."""
     seat, look = skipping_by_level(recommended(60)._replace(verifiers=1)).by_level
     assert 0 < seat < 0.1 < look < 1
 

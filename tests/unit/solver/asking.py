@@ -13,7 +13,7 @@ from solver.limits import App
 
 
 def get(app: App, *targets: str, **extra: Any) -> list[httpx.Response]:
-    """Send requests (by default GET) one after the other; returns the answers."""
+    """Send the requests, by default GET, one after the other, and return the answers."""
 
     async def ask() -> list[httpx.Response]:
         async with client(app) as session:

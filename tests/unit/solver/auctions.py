@@ -171,7 +171,7 @@ class Stand:
         self.auction = Auction(self.context, self.failures)
 
     def free_disk(self, but: int | None = None) -> int:
-        """The part of `disk` that the unwritten checkpoints of other tasks leave free."""
+        """The part of `disk` that is left by the unwritten checkpoints of all tasks except `but`."""
         return max(0, self.disk - self.unwritten(but))
 
     def unwritten(self, but: int | None = None) -> int:
@@ -183,7 +183,9 @@ class Stand:
         return Context.engaged(self.context, *stages)
 
     def fetch(self, _context: Context, asked: Terms, seconds: float) -> None:
-        """Write a file, wait for `go`, and raise `failure` if set. Do nothing if there is a manifest."""
+        """Note the try. Unless the bundle's manifest is there, write a file, wait for `go`, and raise
+        `failure` if it is set.
+        """
         self.tries.append((asked.bundle_hash, seconds))
         if (self.candidates_folder / asked.bundle_hash.hex() / MANIFEST).is_file():
             return
@@ -210,7 +212,7 @@ class Stand:
             sleep(0.001)
 
     def stage(self, task: int) -> tuple[Stage, str] | None:
-        """The task's stage and note in the database; None without a row."""
+        """The task's stage and note in the database; None if the task has no row."""
         row = self.database.task(task)
         return None if row is None else (row.stage, row.note)
 

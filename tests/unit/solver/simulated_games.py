@@ -51,7 +51,7 @@ class Game:
     made: int = 0
     spent: float = 0.0
     mined: float = inf
-    """When the transaction in progress will be mined; infinite without one."""
+    """When the transaction in progress will be mined; infinite if none is in progress."""
     due: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class Machine:
             self.now = max(self.now, self.trains_from + steps * self.trained)
 
     def play(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-        """Play until every game is over or one is lost; returns the late games."""
+        """Play until every game is over or one is late, and return the late games."""
         monkeypatch.setattr(defence, "time", SimpleNamespace(monotonic=lambda: self.now))
         monkeypatch.setattr(game_view, "GameReader", self._reader)
         self.turns = _Turns(self)
@@ -196,7 +196,7 @@ class Machine:
         return SimpleNamespace(view=view)
 
     def _answer(self, view: SimpleNamespace, _run: object) -> list[SimpleNamespace]:
-        """Compute step by step, as `InTurns` does."""
+        """Compute the next answer of a game step by step, as `InTurns` does."""
         game = self.games[view.game - 1]
         left, step = game.answers[game.made], self.tasks[game.task - 1].step
         while left > 0:

@@ -1,7 +1,7 @@
 """The solver's queue does everything that the admission accepts in time: ten thousand random sets of tasks.
 
-Windows are random, and made longer only as far as the admission requires. Further tests show that each part
-of the admission is needed: without it, some accepted sets are late.
+Each task has a random window, which is lengthened only as far as the admission requires. Further tests show
+that each part of the admission is needed: without it, some accepted sets are late.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def test_what_is_admitted_is_answered_in_time(part: int, monkeypatch: pytest.Mon
 
 
 def each_alone(engagements: Sequence[Engagement], clocks: Clocks) -> Refusal | None:
-    """The admission, as if each task were the only one, but any task's longest step could delay it."""
+    """The admission of each task as if it were the only one, except that the longest step of any task may
+    delay it.
+    """
     longest = max((one.piece for one in engagements), key=lambda piece: piece.operations)
     padded = [replace(one, piece=longest) for one in engagements]
     return next(filter(None, (admission([one], clocks, RATES) for one in padded)), None)

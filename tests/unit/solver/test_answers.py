@@ -14,7 +14,7 @@ from solver.limits import Message
 
 @pytest.mark.parametrize("size", [0, 1, PIECE, PIECE + 1, 3 * PIECE])
 def test_an_answer_is_sent_in_pieces(size: int) -> None:
-    """The time limit for each piece cuts off a client that reads slowly."""
+    """Each piece has a time limit, which cuts off a client that reads slowly."""
     data, sent = bytes(range(256)) * (size // 256) + bytes(size % 256), list[Message]()
 
     async def receive() -> Message:

@@ -207,7 +207,7 @@ def test_what_was_fetched_for_another_task_of_the_same_number_is_not_bid_on(stan
 
 
 def test_a_bid_waits_no_longer_than_the_bidding_allows(stand: Stand) -> None:
-    """Looking and sending take 2.5 s. At the last moment for a bid, twice as much time is left."""
+    """A look and a transaction take 2.5 s. The last moment for a bid is twice that time before the bidding ends."""
     stand.final = 0
     stand.market.post(1)
     stand.now = 94
@@ -438,7 +438,7 @@ def test_steps_of_tasks_under_other_contracts_count_for_the_clocks(stand: Stand)
 def test_an_own_task_that_the_database_does_not_know_is_taken_up(
     stand: Stand, status: TaskStatus, stage: Stage
 ) -> None:
-    """It is taken up even while no new work is taken, and even if the operator chose other tasks."""
+    """The task is taken up even while no new work is taken, and even if the operator chose other tasks."""
     stand.market.post(1)
     stand.market.change(1, bidder=ME, status=status)
     stand.context.settings.__dict__["tasks"] = (7,)

@@ -35,7 +35,7 @@ PROGRAM = b"\1" * 32
 FIGURES = Figures(
     free=1_000, rates=Rates(1e6), costs=COSTS, opening=0.9, disk=166_900, traces={PROGRAM: owed.Traces()}
 )
-"""Figures that know the program of `TERMS`, whose traces take nothing."""
+"""Figures that know the program of `TERMS`. The traces of this program take nothing."""
 FLOOR = Floor(machine=30, power=10, capital=0, delay=0, gas=10, margin=25)
 TERMS = Terms(
     program_id=PROGRAM,
@@ -95,8 +95,8 @@ def test_a_task_whose_states_its_line_cannot_serve_in_time_is_refused() -> None:
 
 
 def test_a_task_of_more_tensors_than_a_solver_serves_in_time_is_refused() -> None:
-    """One seat may ask for 5,000 tensors in 5 s, because 1,000 a second are served however fast the line is.
-    Two seats may not.
+    """A solver serves 1,000 tensors a second, however fast the line is. So one seat may ask for 5,000 tensors
+    in 5 s, but two seats may not.
     """
     many, ample = replace(scalars(5_000, 1, 1), attest_period=10), replace(FIGURES, disk=math.inf)
     assert many.verifiers == 1
@@ -127,8 +127,8 @@ def test_a_long_training_costs_no_more_capital_for_the_stake_than_a_short_one() 
 
 
 def test_the_risk_of_delay_makes_the_floor_worth_its_while() -> None:
-    """A quarter of the tasks is late. Without a margin, the price of three tasks pays for four tasks and a
-    penalty.
+    """A quarter of the tasks is late. Without a margin, the prices of three tasks pay for the costs of four
+    tasks and one penalty.
     """
     terms, costs = replace(TERMS, delay_penalty=100), replace(COSTS, late=0.25, margin=0.0)
     found = floor(terms, 20.0, costs, 0)
@@ -137,8 +137,8 @@ def test_the_risk_of_delay_makes_the_floor_worth_its_while() -> None:
 
 
 def test_a_false_challenge_costs_gas_two_replays_and_the_stakes_capital_for_a_game() -> None:
-    """Two replays of 5 s at 2 units a second, and 390,000 of 670,000 gas at 10 units. The capital is 500
-    units for 2,100 s, at a tenth per 50 s.
+    """Two replays of 5 s cost 2 units a second. The game takes 390,000 gas, and 670,000 gas cost 10 units.
+    The capital is 500 units for 2,100 s, at a tenth per 50 s.
     """
     assert game_cost(TERMS, 1e6, COSTS) == 20 + 1 + 6
     assert game_cost(TERMS, 1e6, replace(COSTS, capital=0.1 * YEAR / 50)) == 27 + 2_100
@@ -243,7 +243,9 @@ def test_writing_the_files_of_checkpoints_has_to_fit_into_the_training_period() 
 
 
 def test_the_files_of_an_ordinary_state_change_nothing() -> None:
-    """A small GPT with AdamW has 150 tensors, so a checkpoint takes 0.75 s, in addition to six seconds of steps."""
+    """A small GPT with AdamW has 150 tensors, so writing a checkpoint takes 0.75 s, less than the six seconds
+    of steps during which it is written.
+    """
     terms = replace(TERMS, state_tensors=150, segment_steps=60, step_operations=100_000)
     figures = replace(FIGURES, disk=1e9)
     assert seconds_needed(terms, figures) == 4 * 60 * 0.1
@@ -251,7 +253,7 @@ def test_the_files_of_an_ordinary_state_change_nothing() -> None:
 
 
 def test_each_move_needs_two_blocks_too() -> None:
-    """Replays and steps take 907 s of 1,050 s; each of the 111 moves needs another two blocks."""
+    """Replays and steps take 907 s of 1,050 s; each of the 111 moves also needs two blocks."""
     assert isinstance(decide(TERMS, replace(FIGURES, clocks=Clocks(2 * 0.64))), Offer)
     assert isinstance(decide(TERMS, replace(FIGURES, clocks=Clocks(0.64, look=0.64))), Offer)
     decision = decide(TERMS, replace(FIGURES, clocks=Clocks(2 * 0.65)))
@@ -291,10 +293,10 @@ def test_games_of_all_tasks_together_are_to_be_answered_in_time() -> None:
 
 def test_a_program_that_is_not_known_counts_by_its_terms() -> None:
     """Until its bundle is read, a task that is considered counts without traces, but a taken task counts with
-    all that its terms allow.
+    the most that its terms allow.
 
-    In each game, that is a step at 10^6 operations a second, and 107 times the hashing of one byte for every
-    seven operations.
+    In each game, that is one run of the step at 10^6 operations a second, and 107 hashings of a value with
+    one byte for every seven operations of the step.
     """
     assert decide(TERMS, replace(FIGURES, traces={})) == decide(TERMS, FIGURES)
     other = replace(TERMS, program_id=b"\2" * 32, clock=880)

@@ -189,7 +189,9 @@ def disk(monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
 def test_a_candidate_that_is_here_is_used_however_little_disk_is_left(
     context: Context, posted: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The candidate is considered again if a bid had to wait for disk space that another fetch might take."""
+    """A candidate is considered again if its bid had to wait. Meanwhile, another fetch may have taken the
+    disk space.
+    """
     fetch_candidate(context, posted, 60)
     disk(monkeypatch, 0)
     fetch_candidate(context, posted, 60)
@@ -214,7 +216,9 @@ def test_what_an_earlier_attempt_has_fetched_takes_no_room_again(
 def test_a_bundle_that_does_not_fit_beside_other_candidates_waits(
     context: Context, posted: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bytes that a running fetch has written are not free. They become free once the fetch has failed."""
+    """The fetch raises NoRoomYet while a candidate that no bid needs lies on the disk, and TensorsTooLarge
+    without that candidate.
+    """
     size = 2 * 300 * 4 + 4
     other = context.candidates / ("a" * 64)
     other.mkdir()

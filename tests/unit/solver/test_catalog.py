@@ -19,7 +19,7 @@ from tests.unit.solver import tiny
 
 @contextmanager
 def no_collector() -> Iterator[None]:
-    """Turn the garbage collector off, so that objects inside are freed by reference counting only."""
+    """Turn the garbage collector off in the block, so that only reference counting frees objects."""
     gc.collect()
     gc.disable()
     try:

@@ -23,7 +23,7 @@ from solver.run_store import RunStore
 from tests.unit.solver import tiny
 
 DUE = 7
-"""Units that must be free for a submission: the stake without the penalty."""
+"""Units that must be free for a submission: the stake less the penalty."""
 
 
 class Chain:
@@ -75,7 +75,8 @@ class Chain:
 
 
 class Behind(Chain):
-    """A chain that mines earlier commitments to `tree`, of these sizes, each just before another transaction.
+    """A chain that mines earlier commitments to `tree` at the given sizes, one just before each new
+    transaction.
 
     It refuses a commitment with a false proof.
     """

@@ -27,7 +27,9 @@ class Node:
         self.asked: list[Mapping[str, Any]] = []
 
     def answer(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Answer; `break` raises a defect, `refuse` an operator's error."""
+        """Repeat the command in the answer. The command `break` raises a defect, and `refuse` raises an
+        operator's error.
+        """
         self.asked.append(question)
         if question.get("do") == "break":
             raise RuntimeError("of no kind that anybody knows")

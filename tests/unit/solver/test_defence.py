@@ -39,7 +39,7 @@ def test_the_game_with_the_least_time_left_is_answered_first_whatever_its_number
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 30)), min_size=1, max_size=5))
 def test_every_answer_is_in_time_if_any_order_answers_all_in_time(games: list[tuple[int, int]]) -> None:
-    """Jackson's rule. A game is a pair: the seconds of its answer, and those left on the solver's clock."""
+    """Jackson's rule. Each game is a pair: the seconds of its answer, and the seconds left on the solver's clock."""
 
     def in_time(order: Iterable[int]) -> bool:
         return all(now <= games[game][1] for game, now in zip(order, accumulate(games[k][0] for k in order)))
@@ -58,7 +58,8 @@ def test_no_clock_runs_out_whatever_is_asked_in_sixteen_games(
 ) -> None:
     """One machine answers all games, each within the time that the admission requires.
 
-    Each answer takes up to a twentieth of a replay. The first answer of a game takes a whole replay more.
+    Each answer takes up to a twentieth of a replay. The first answer of a game takes a whole replay in
+    addition.
     """
     replay = 100
     one = terms(segment_steps=1, step_operations=replay, state_bytes=1)
@@ -71,7 +72,8 @@ def test_no_clock_runs_out_whatever_is_asked_in_sixteen_games(
 
 
 def play(games: list[list[tuple[int, int]]], inclusion: int) -> list[int]:
-    """The solver's seconds in each game, if the game with the least time left is always answered first.
+    """The seconds that the solver's clock runs in each game if the game with the least time left is always
+    answered first.
 
     A game's clock runs from a question until the answer is mined. All games are opened at once.
     """
@@ -128,7 +130,7 @@ class Chain:
         self.waits = False
 
     def game(self, number: int) -> SimpleNamespace:
-        """The state of a game; a node that does not have the game answers with zeros."""
+        """The state of a game. If the node does not have the game yet, its task is 0."""
         self.read.append(number)
         return SimpleNamespace(
             game=number,
@@ -152,7 +154,9 @@ class Chain:
         yield self.block
 
     def mine(self, branch: str = "a", forks: int = 0) -> None:
-        """Add a block to a branch, or replace the newest `forks` blocks by one block more of that branch."""
+        """Add a block of `branch`. With `forks`, the newest `forks` blocks are first replaced by as many
+        blocks of `branch`.
+        """
         number = self.block.number + 1
         parent = self.block.hash if not forks else f"{branch}{number - 1}"
         self.block = SimpleNamespace(number=number, hash=f"{branch}{number}", parent=parent)
@@ -333,7 +337,7 @@ def test_games_on_a_task_that_is_over_are_left_alone(chain: Chain) -> None:
 
 @pytest.mark.parametrize("looks", [1, 5])
 def test_games_that_swap_numbers_in_a_re_organisation_are_found_again(chain: Chain, looks: int) -> None:
-    """Game 1 is a stranger's and game 2 ours, until the blocks of both are replaced."""
+    """Game 1 is a stranger's and game 2 ours. After the blocks of both are replaced, game 1 is ours."""
     chain.counted, chain.known, chain.moves = 2, 2, 1
     chain.tasks = {1: 8}
     watching = Defence(chain.context)

@@ -166,7 +166,9 @@ def test_a_full_disk_ends_the_training_with_an_error_that_says_what_to_do(
 
 
 def test_after_an_error_no_later_state_is_kept(kept: RunStore, store: GatedStore) -> None:
-    """This includes a waiting state that would fit on the disk, because it would get the number of the lost state."""
+    """Not even a waiting state that would fit on the disk is kept, because it would get the number of the
+    lost state.
+    """
     pipeline = Pipeline(kept)
     first, second, third = states(3)
     lost = bytes(300 * 4)  # the first one's weights

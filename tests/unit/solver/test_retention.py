@@ -1,4 +1,6 @@
-"""Finished tasks' data is deleted after `hold_days`, earlier over the disk limit, never while at stake."""
+"""Data of finished tasks is deleted after `hold_days`, or earlier if the disk is over its limit. Data of
+tasks at stake is never deleted.
+"""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def test_hashes_of_chunks_are_bounded(tmp_path: Path, monkeypatch: pytest.Monkey
         return get(store, blob, max_bytes=max_bytes)
 
     def read(*numbers: int) -> int:
-        """Read a chunk from each checkpoint; returns how many tensors were read whole."""
+        """Read a chunk from each checkpoint, and return how many tensors were read whole."""
         whole.clear()
         for number in numbers:
             kept.chunks(number, 0, 0, 1, hashes)

@@ -126,9 +126,10 @@ def test_what_waits_is_left_alone_until_something_has_changed(
 
 
 def test_a_task_waits_until_the_program_of_a_task_beside_it_is_known(stand: Stand) -> None:
-    """After a restart, games of a taken task count as the most that its terms allow until its bundle is read.
+    """After a restart, until the bundle of a taken task is read, the task's games count as the most that its
+    terms allow.
 
-    They count as more than five hours here, or as 36 minutes if the traces of the task's program take
+    Here that is more than five hours. It would be 36 minutes if the traces of the task's program took
     nothing.
     """
     program = b"\7" * 32

@@ -60,7 +60,7 @@ def database(folder: Path) -> Database:
 
 
 def run_store(folder: Path, kept: Database) -> RunStore:
-    """The run store of the tiny task, as far as it is on disk."""
+    """The run store of the tiny task, with what is already on disk."""
     return RunStore(*parts(folder, kept))
 
 

@@ -78,7 +78,7 @@ def bundle_hash(template: tuple[Path, bytes]) -> bytes:
 
 
 def fetched(folder: Path, bundle_hash: bytes, limits: Limits | None = None) -> Bundle:
-    """Fetch the bundle from `folder`, like a stranger's, into the store beside it."""
+    """Fetch the bundle from `folder` into the store beside it, as if it were a stranger's."""
     limits = limits or Limits()
     allowed = replace(limits, allowed=(folder.parent.as_uri(),))
     return fetch_bundle(folder.as_uri(), bundle_hash, BlobStore(folder.parent / "store"), allowed)

@@ -73,7 +73,7 @@ def test_no_number_of_false_segments_pays(case: tuple[Audit, int], price: int, g
 
 
 def test_stake_explodes_where_few_segments_are_drawn() -> None:
-    """The formula of audit.md section 9 gives 118 p at K = 1000, q = 4, V = 3, h = 0.7 and G = p."""
+    """The formula of audit.md section 9 gives a stake of 118 p at K = 1000, q = 4, V = 3, h = 0.7 and G = p."""
     audit = Audit(1000, 4, 3, 7 * ONE // 10)
     assert minimum_stake(audit, ONE, ONE) // ONE == 118
 

@@ -1,4 +1,4 @@
-"""Derived chances and locks of second looks deter, and no other chance costs less."""
+"""Derived chances and locks of second looks deter, and no other chance of a look costs less."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -105,7 +105,9 @@ def test_looks_pay_one_segment_and_bind_a_level_longer_each() -> None:
 
 
 def test_the_least_speed_is_of_all_segments_and_rounded_up() -> None:
-    """The time limit is the attestation period. With looks, it is a move time for accusations of all segments."""
+    """The time limit for replaying all segments is the attestation period or, with looks, a move time,
+    because looks may accuse all of them.
+    """
     plain = terms(
         segments_per_verifier=2,
         attest_period=200,

@@ -81,7 +81,7 @@ class Machine:
         self._asked = 0
 
     def run(self) -> bool:
-        """Do all duties; returns whether one is late."""
+        """Do all duties until they are over or one is late, and return whether one is late."""
         while not all(duty.over for duty in self._duties):
             if self._now >= self._look - EPSILON:
                 self._offer()
@@ -96,7 +96,7 @@ class Machine:
         return (duty.asked for duty in self._duties if duty.asked > self._now + EPSILON)
 
     def _next_look(self, after: float) -> float:
-        """The first look after that time. Looks that find nothing new are skipped."""
+        """The first look after the time `after`. Looks that find nothing new are skipped."""
         return inf if after == inf else self._clocks.look * (floor(after / self._clocks.look) + 1)
 
     @property

@@ -43,7 +43,9 @@ ENDS = [(TaskStatus.SUBMITTED, True), (TaskStatus.UNPAID, False)]
 
 
 class Asking(Scene):
-    """A look that has asked for the step tree in game `GAME`; the solver has posted `root` in it, or nothing."""
+    """A look that has asked for the step tree in game `GAME`. The solver has posted `root` there, or nothing
+    if `root` is None.
+    """
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -110,7 +112,7 @@ class Asking(Scene):
         return self.state.droppable_until(CLOCK, MOVE_TIME) >= NOW
 
     def late(self) -> None:
-        """Let the time to drop the game have ended a second ago."""
+        """Set the game's deadline so that the time to drop the game ended a second ago."""
         self.state = replace(self.state, deadline=NOW - 1 + CLOCK - MOVE_TIME)
 
     @property
@@ -137,7 +139,9 @@ def test_an_accusation_drops_the_game_within_a_move_time(
 
 
 def test_a_game_that_is_shorter_than_a_move_time_is_dropped_in_its_clock(scene: Asking) -> None:
-    """The look has spent part of its clock."""
+    """The look has spent 5 s of its clock. If a move time is as long as the clock, the game can be dropped
+    until its deadline.
+    """
     state = replace(scene.state, challenger_spent=5)
     assert state.droppable_until(CLOCK, MOVE_TIME) == NOW + 5 + MOVE_TIME
     assert state.droppable_until(CLOCK, CLOCK) == state.deadline

@@ -107,7 +107,7 @@ def test_with_looks_places_owe_answers_also_when_they_are_attested(stand: Stand)
 
 
 def test_a_seat_whose_solver_is_challenged_leaves_its_time_to_the_game(stand: Stand) -> None:
-    """This holds even before a bond is at stake, because the game is the work to be admitted."""
+    """The seat's work does not count even before a bond is at stake, because the game is the work to be admitted."""
     mine = stand.challenge(TASK, at_stake=False)
     stand.engagements.see(SEEN)
     assert stand.beside(mine) == []

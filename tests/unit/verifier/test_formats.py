@@ -24,7 +24,8 @@ ALL = dumps("verifier")
 def as_now(row: dict[str, Any]) -> dict[str, Any]:
     """A challenge of any format in today's form.
 
-    Challenges of earlier formats may lack fields, and have `reclaimable`, the second after `opening_until`.
+    Challenges of earlier formats may lack fields. Instead of `opening_until`, they may have `reclaimable`,
+    which is one second later.
     """
     now: dict[str, Any] = {"seat": NO_SEAT, "account": ME.account, "asks": False} | row
     if "reclaimable" in now:

@@ -41,7 +41,9 @@ COMMITTED = committed(HONEST)
 
 
 def checkpoints(what: Callable[[int], State], before: Callable[[], None] = lambda: None) -> Handler:
-    """A handler that serves the committed roots and, after calling `before`, checkpoints of these states."""
+    """A handler that serves the committed roots and, after calling `before`, the state `what(number)` for the
+    checkpoint with that number.
+    """
 
     def talk(connection: socket.socket, target: str) -> None:
         if target.endswith("/segments"):

@@ -139,7 +139,7 @@ def informer(chain: Chain, database: Database, seen: Observation | None = DRAWN)
 
 
 def look(one: OfferedSalts, chain: Chain, seen: Observation = ATTESTED) -> int:
-    """Show `seen` to the informer in a new block and run its jobs; returns their number."""
+    """Show `seen` to the informer in a new block, run its jobs, and return their number."""
     chain.number += 1
     one.see(seen)
     jobs = one.jobs()
@@ -225,7 +225,7 @@ def test_once_the_attestation_is_known_no_flood_keeps_the_right_salt_out(
 def test_a_seat_that_is_drawn_again_takes_other_salts(
     chain: Chain, database: Database, between: Observation | None
 ) -> None:
-    """This holds even if the node did not look at the task between the two attestations."""
+    """Other salts are taken even if the node did not look at the task between the two attestations."""
     one = informer(chain, database)
     one.offer(TASK, 1, WRONG)
     look(one, chain)

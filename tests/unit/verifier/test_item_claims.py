@@ -139,7 +139,7 @@ LATE = observation(seats=SEATS, now=HALF + 1)
 
 
 def sits(view: JuryView | None, now: int, status: TaskStatus = TaskStatus.SUBMITTED) -> Observation:
-    """The task at `now`, while a jury is open unless `view` is None."""
+    """The task at `now`. A jury is open unless `view` is None."""
     seats: tuple[Seat, ...] = tuple(replace(one, until=VOTED) for one in SEATS)
     seen = observation(status, seats=seats, now=now)
     return replace(seen, audit=replace(AUDIT, claimant=0 if view is None else 1))

@@ -25,7 +25,7 @@ class Clock:
         return self.now
 
     def takes(self, seconds: float, work: Callable[[], None]) -> Callable[[], None]:
-        """Work that takes that many seconds."""
+        """A function that lets `seconds` pass on the clock, and then does `work`."""
 
         def slow() -> None:
             self.now += seconds

@@ -207,10 +207,8 @@ def test_only_a_jury_that_was_left_without_a_verdict_has_to_be_released(scene: S
 
 
 def test_who_voted_yes_serves_what_else_the_claimant_needs(scene: Scene) -> None:
-    """A juror serves the result, and the states before the claimant's segments or, for segment 1, the state
-    after it.
-
-    The juror serves these until the claimant has attested.
+    """Until the claimant has attested, a juror serves the result and the states that the claimant's segments
+    need: the state before each segment or, for segment 1, the state after it.
     """
     size = tiny.SEGMENTS + 1
     seen = observation(seats=(seat(0, OTHER), seat(1, OTHER)), size=size)

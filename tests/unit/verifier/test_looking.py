@@ -28,7 +28,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def share(scene: Scene, ours: bool) -> None:
-    """Let the look's account belong to the process and, with `ours`, also the account that it looks at."""
+    """Let the look's account belong to this process and, if `ours`, also the account at which it looks."""
     context: Any = scene.context
     context.terms = lambda _task: SimpleNamespace(segments_per_verifier=1, jurors=3, move_time=20)
     context.work_by = lambda until: until

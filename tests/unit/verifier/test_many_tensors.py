@@ -55,7 +55,9 @@ def program() -> StepProgram:
 PROGRAM = program()
 STATE = {name: torch.tensor(k % 5, dtype=torch.int32) for k, name in enumerate(PROGRAM.state)}
 TENSORS = [bytes([k % 5, 0, 0, 0]) for k in range(MANY)]
-"""Equal contents are stored as one file, so such a state costs its submitter little."""
+"""The bytes of the state's tensors, with five distinct contents. Equal contents are stored as one file, so
+such a state costs its submitter little.
+"""
 ROOT = state_root([tensor_root(data) for data in TENSORS])
 
 
@@ -72,7 +74,7 @@ def run_store(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
 
 @contextmanager
 def counted(app: App) -> Iterator[tuple[str, list[str]]]:
-    """Serve an app; yields its address and the paths that are requested."""
+    """Serve an app, and yield its address and the list of requested paths."""
     asked: list[str] = []
 
     async def noting(scope: Message, receive: Receive, send: Send) -> None:

@@ -184,7 +184,7 @@ def test_a_result_is_held_for_a_while_after_its_task_was_settled(
 def test_no_flood_of_salts_keeps_an_attestation_waiting(
     node: VerifierNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This holds even while the chain does not answer for the seats that the salts are offered for."""
+    """An attestation is made even while the chain does not answer for the seats for which the salts are offered."""
     seen = observation(seats=tuple(seat(number, OTHER, attested=True) for number in range(2 * SENDERS)))
     asked, let_go, attested = Event(), Event(), Event()
     due: list[Job] = []
@@ -295,7 +295,7 @@ def test_what_is_kept_for_claimants_keeps_no_vote_waiting(
 
 
 def test_a_verifier_that_is_asked_to_stop_has_no_outcome(node: VerifierNode) -> None:
-    """Once asked to stop it looks at no open task, so it cannot tell whether all are over."""
+    """Once asked to stop, the verifier looks at no open task, so it cannot tell whether all tasks are over."""
     node._finished, node._alive = 1, 0
     assert node._outcome(once=True) is not None
     node._stop.ask()

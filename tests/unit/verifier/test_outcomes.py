@@ -108,7 +108,7 @@ class Scene:
         return row.outcome
 
     def look(self) -> str | None:
-        """Look at the task; returns the outcome that is noted then."""
+        """Look at the task, and return the outcome that is noted afterwards."""
         self.outcomes.see(self.seen)
         return self.outcome
 

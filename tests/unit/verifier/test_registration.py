@@ -38,7 +38,7 @@ class Board:
 def registered(
     chain_id: int, others: Mapping[str, float] | None = None, **given: Any
 ) -> tuple[int, Offer, dict[str, Any]]:
-    """Register an account; returns its level, its offer and the line in the log."""
+    """Register an account, and return its level, its offer and the line in the log."""
     board = Board()
     client = SimpleNamespace(
         address="0x" + "11" * 20,

@@ -52,8 +52,8 @@ def run(wrong_step: int = 0) -> list[State]:
 
 @dataclass
 class Told:
-    """A stub solver that serves the checkpoints of `states`, except those that `tensors` replaces. None
-    stands for no answer.
+    """A stub solver that serves the checkpoints of `states`, except those that `tensors` replaces. In `roots`
+    and `tensors`, None stands for no answer.
     """
 
     states: list[State]
@@ -204,7 +204,7 @@ def test_a_false_result_that_is_served_is_held(tmp_path: Path) -> None:
 
 
 def nearly(state: State) -> Sequence[bytes]:
-    """A state with one bit wrong."""
+    """The canonical bytes of a state's tensors, with one bit flipped."""
     first, *rest = canonical(state)
     return [bytes([first[0] ^ 1]) + first[1:], *rest]
 
@@ -395,7 +395,7 @@ class Counting(HonestExecutor):
 
 
 def restarted(folder: Path, told: Told) -> tuple[Replayer, Database, Counting]:
-    """The replayer of a process that has just started on the folder."""
+    """The replayer of a process that has just started on the folder, with its database and its executor."""
     database, executor = Database(folder / "verifier.sqlite", Identity("a", "b", "c")), Counting()
     states = States(
         tiny.TASK, PROGRAM, executor, tiny.STEPS, tiny.initial, database, BlobStore(folder / "blobs")

@@ -1,4 +1,6 @@
-"""Held results go after their time or over the disk limit; leftovers of killed nodes go at the start."""
+"""Held results are deleted after their time, or if the disk is over its limit. Leftovers of killed nodes are
+deleted at the start.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Served traces on disk: what is read is what was kept, whole, and it goes with the task."""
+"""Served traces on disk: a trace is read as a whole, exactly as it was kept, and is deleted with its task."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ OFFERED = {"task": 7, "seat": 1, "salt": SALT.hex()}
 
 
 def taken(offers: list[tuple[int, int, bytes]]) -> Offer:
-    """A function that notes what is offered in `offers`."""
+    """A function that adds each offer to `offers`."""
     return lambda task, seat, salt: offers.append((task, seat, salt))
 
 

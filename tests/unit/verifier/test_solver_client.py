@@ -21,7 +21,7 @@ PATIENCE = 0.5
 PLENTY = 60.0
 """Seconds that a client waits for a solver that answers at once; enough on any machine."""
 FAILURES = 2
-"""Failures in a row after which a solver is not asked for a while: each may take the whole patience."""
+"""Failures in a row after which a solver is not asked for a while, because each may take the whole patience."""
 ROOTS = [sha256(bytes([i])).digest() for i in range(tiny.SEGMENTS + 1)]
 WEIGHTS = bytes(tiny.WEIGHTS.nbytes)
 
@@ -53,7 +53,7 @@ def test_a_frames_path_is_sent_and_its_size_is_that_of_the_callee() -> None:
 
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each tensor is a separate group."""
+    """Make each tensor a separate group."""
     monkeypatch.setattr("protocol.commitments.groups.GROUP_TENSORS", 1)
 
 
@@ -248,7 +248,7 @@ def leads_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
 
 
 def connections(listening: socket.socket) -> int:
-    """The number of incoming connections that were not accepted yet."""
+    """Accept all waiting connections, and return their number."""
     listening.setblocking(False)
     found = 0
     while True:

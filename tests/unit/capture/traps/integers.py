@@ -63,7 +63,7 @@ def labels_that_are_ignored() -> Made:
 
 
 class Embedded(nn.Module):
-    """Looks its examples up in an embedding."""
+    """Looks up its examples in an embedding."""
 
     def __init__(self, rows: int, offset: int = 0) -> None:
         super().__init__()

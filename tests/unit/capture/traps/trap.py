@@ -17,7 +17,9 @@ Maker = Callable[[], Made]
 
 @dataclass(frozen=True)
 class Trap:
-    """`make` returns model and objective; `refusal` is a regex for the error, None for a capturable step."""
+    """Training code that may be refused. `make` returns the model and the objective. `refusal` is a regex for
+    the error, or None if the step can be captured.
+    """
 
     name: str
     make: Callable[[], Made]
