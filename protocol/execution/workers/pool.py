@@ -44,7 +44,8 @@ class Workers:
     `program`. Use it as a context manager. After an error, all workers are stopped.
 
     Each worker gets an equal share of the processor's cores unless OMP_NUM_THREADS is set. Raises
-    `TooManyProcesses`, TooLittleMemory, and WorkerLost or WorkerFailed if a worker does not start.
+    `TooManyProcesses` if the program has fewer units than `processes`, and TooLittleMemory if they do not fit
+    in memory. If a worker does not start, raises WorkerLost or WorkerFailed.
     """
 
     def __init__(self, folder: Path, bundle_hash: bytes, program: StepProgram, processes: int) -> None:

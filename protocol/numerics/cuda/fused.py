@@ -29,7 +29,7 @@ of 64 numbers, or several groups of smaller blocks."""
 
 
 class CudaFused:
-    """The functions of `kernels.fused.Fused`, which documents them, in Triton."""
+    """The functions of `kernels.fused.Fused` in Triton. `Fused` documents them."""
 
     name = "fused-triton"
 

@@ -75,7 +75,9 @@ def test_a_seat_that_nobody_fills_voids_the_task_after_eight_draws() -> None:
 
 
 def test_the_silent_pay_before_the_escrow_does() -> None:
-    """The only account is silent and pays one redraw, which finds nobody. The escrow pays eight draws in all."""
+    """The only account is silent and pays the first redraw, which finds nobody. The escrow pays the first draw
+    and seven more redraws.
+    """
     found = play(Solver(), (Absent(), 1))
     each(found, void=1, redrawn=8, silent=1, burned=2, profit_submitter=-8, profit_verifier_absent=-SILENCE)
 
