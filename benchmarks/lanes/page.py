@@ -42,7 +42,7 @@ all get the same bits, whatever the order in which messages came.
 A message holds one of 1, 8, 16, 32 or 64 parameters, the one that has changed most, in 8 bits under
 an exponent that 64 of them share. What it leaves out stays in the lane's error feedback and goes
 into a later one; so does a message that came too late to count. An exponent is cut at a constant of
-the program, so garbage moves a parameter by at most that.
+the program, so garbage moves a parameter by at most 2 to that power, times the rate.
 
 | density | bytes of a message, for each parameter |
 |---|---|
@@ -61,7 +61,7 @@ to equal.
 ```
 assay plan examples/gpt.toml --lanes 2,4,8 --links 100   # which schedule ends first, and what it costs
 assay split examples/gpt.toml --output job --lanes 4     # a folder with all that a lane needs, as data
-solver lane job --number 0 --account NAME                # one of the four; on four machines, or on one
+solver lane job --number 0 --dev-account 0               # one of the four; on four machines, or on one
 ```
 
 A lane waits for the messages of all lanes that counted in the round before, absorbs them, trains,
@@ -87,13 +87,13 @@ It serves its announcements until it is stopped by hand, because the others find
 all lanes count in all rounds, the part of each lane in each round: `counts`, `late` (it trains, and
 its message flows back into its feedback) or `away`. A lane that was away joins with the state of
 the first lane that trained the round before. One more row may say whose result the others wait for,
-where a lane has gone since the last round. Rounds to come may be changed, trained ones may not. To
-train the job again with other rounds, all lanes give the file a `run` that it has not had before;
-without the field it is 0. It is signed with every announcement, so what a lane signed in one run is
-refused in all others, no matter who serves it. Each run has its own folder in a lane's home. Lanes
-whose files have different runs wait for each other, and log what they refuse.
-On a chain the round record is to take this file's place; no contract knows of lanes yet, nothing is
-staked and nobody is paid.
+where a lane has gone since the last round. Rounds to come may be changed; rounds whose messages a
+lane has absorbed may not. To train the job again with other rounds, all lanes give the file a `run`
+that it has not had before; without the field it is 0. It is signed with every announcement, so what
+a lane signed in one run is refused in all others, no matter who serves it. Each run has its own
+folder in a lane's home. Lanes whose files have different runs wait for each other, and log what
+they refuse. On a chain the round record is to take this file's place; no contract knows of lanes
+yet, nothing is staked and nobody is paid.
 """
 
 RECOMMENDATION = """
@@ -144,16 +144,16 @@ PLAN = """
 
 `assay plan FILE --lanes 2,3 --links 100/20,1000,50/10 --speeds 1,1,0.5` measures a step of a task
 on this machine, and what a lane does beside its steps. It says which width, steps a round and
-density end first, with at most a tenth of the time for communication (`--share`), and what that
-costs. Two lanes are the first two of a list: name the best machines first. The rest is
+density end first, with at most a tenth of a round's time for communication (`--share`), and what
+that costs. Two lanes are the first two of a list: name the best machines first. The rest is
 arithmetic (`protocol/lanes/schedule.py`): a lane fetches the W - 1 other messages when it has
 computed, its link up passes a copy for each other lane (with `--bucket` one for all), and whatever
 passes over a link shares its rate. Of 3 lanes at 1/8 and 100 Mbit/s each receives two messages of
 0.26 bytes a parameter: of ten million parameters 5.2 MB, in 0.41 s.
 
-Unless it is asked for `--any`, it has only schedules of the kinds with which lanes were better than
-one alone above: at most 20 steps a round at 1/8 or denser, 5 below, and every parameter sent at
-least three times in a training.
+Unless it is asked for `--any`, it has only schedules of the kinds with which four lanes were better
+than one alone above: at most 20 steps a round at 1/8 or denser, 5 below, and every parameter sent
+at least three times on average in a training.
 """
 
 

@@ -19,11 +19,11 @@ def convolutions_section(measured: Measured) -> Iterator[str]:
     yield "`python -m benchmarks.quality --convolutions`, with timm and torchvision installed. Weights are"
     yield "random, the data are digits enlarged to 32 x 32. A row names the bits of the forward pass, of the"
     yield "input's gradient and of the weight's gradient (G first).\n"
-    yield "Nearly all of the error comes from the forward pass. For some elements its rounding decides on which"
-    yield "side of 0 a ReLU's operand falls. Each of them turns a whole term of the gradient on or off. Their"
-    yield "number grows with the rounding, the gradient's error with its square root. So 20 bits forward help"
-    yield "much, and more bits for the gradients help little. ConvNeXt has no kinks and needs no more than 13"
-    yield "bits.\n"
+    yield "In networks with ReLU nearly all of the error comes from the forward pass. For some elements its"
+    yield "rounding decides on which side of 0 a ReLU's operand falls. Each of them turns a whole term of the"
+    yield "gradient on or off. Their number grows with the rounding, the gradient's error with its square root."
+    yield "So 20 bits forward help much, and more bits for the gradients help little. Networks without kinks"
+    yield "differ: ConvNeXt needs no more than 13 bits, and EfficientNet-B0 gains by the gradients' bits.\n"
     yield from _gradients(measured["gradients"])
     yield from _training(measured["trained"], measured["steps"])
     yield from _times(measured["times"])
