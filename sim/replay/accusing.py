@@ -71,7 +71,7 @@ class Looked:
     # ------------------------------------------------------------------ accusations
 
     def _accuse(self, each: _Shown) -> None:
-        """Open a game to obtain the solver's step tree, drop it, and accuse."""
+        """Open a game to obtain the solver's step tree; then accuse, which drops the game."""
         stage, task, segment = self._stage, self._task, each.target.segment
         client, amounts = stage.clients[each.looker], stage.amounts
         number = each.look.number

@@ -1,4 +1,7 @@
-"""The code that Triton compiles kernels to, without a GPU: only the operations of arithmetic.md section 2."""
+"""PTX that Triton compiles from kernels and that no test here runs, so no GPU is needed.
+
+It must round only as in arithmetic.md section 2, and multiply int8 on the tensor cores.
+"""
 
 from __future__ import annotations
 

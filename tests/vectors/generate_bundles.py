@@ -37,7 +37,7 @@ def half(row: TensorType = ROW) -> Program:
 
 
 def twice() -> Program:
-    """Twice a row."""
+    """A row added to itself."""
     b = Builder("twice")
     x = b.input(ROW)
     b.output(b.add(x, x))

@@ -28,7 +28,7 @@ from protocol.numerics.shapes import broadcast
 from protocol.numerics.types import NumericsError
 
 LONGEST = 1 << 17
-"""SLICE_LONGEST of native/slices.h: the most terms that tiles of int8 digits sum in i32."""
+"""SLICE_LONGEST of native/slices.h: up to this many terms, sums of products of int8 digits fit i32."""
 WIDE_BITS = 51
 """Sums that may reach 2^51 are rounded by different code (native/places.h)."""
 

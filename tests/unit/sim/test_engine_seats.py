@@ -37,8 +37,9 @@ def test_a_silent_seat_is_drawn_again_at_the_cost_of_the_silent() -> None:
 
 
 def test_of_several_silent_accounts_one_pays_the_draw() -> None:
-    """Three seats, three absent accounts and three honest ones. Each silent account loses the fees of a seat
-    and of a draw. One draw fee pays each redraw, and the rest burns.
+    """Three seats, three absent accounts and three honest ones. Each silent account loses a seat fee and a
+    draw fee. Each redraw is paid with one of these draw fees, however many accounts were silent. The rest of
+    what they lose burns.
     """
     found = play(Solver(), (Absent(), 3), (Verifier(), 3), verifiers=3, runs=400)
     each(found, settled=1, fees=6, profit_submitter=-60 - 6 - 1)
