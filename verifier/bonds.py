@@ -1,5 +1,5 @@
-"""Keeps the bonds of commitments free in the vault before they are needed. If tokens are few, the tasks with
-the largest stakes come first.
+"""Deposits the bonds for commitments in the vault before they are needed, and does not withdraw them. If tokens
+are few, the tasks with the largest stakes come first.
 
 Each account of a process has its own tokens. The bond is a term of the task. While many bonds of a task are
 held, the contract asks for a larger bond, but not for a seat's first commitment (`Commitments.bond`).

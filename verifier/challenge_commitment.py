@@ -220,8 +220,8 @@ class ChallengeCommitment:
         return refused is None
 
     def _challenged_until(self, view: TaskView) -> int:
-        """The last second for a challenge. It includes the time for answers to looks, because an accused
-        account may have to play.
+        """The last second for a challenge: the end of the window or, if that is later, the last deadline for
+        an answer to an accusation. An accused account may have to challenge to keep its lock.
         """
         return max(view.challenge_until, self._client.looks.answers_until(self._task))
 

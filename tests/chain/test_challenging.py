@@ -307,7 +307,7 @@ def test_no_bond_is_locked_when_the_window_is_over(challenger: Challenger) -> No
 
 
 def test_no_bond_is_locked_where_there_is_no_time_to_open(challenger: Challenger) -> None:
-    """A commitment may take two blocks; its opening needs a later block, which may take two more."""
+    """A commitment may take two blocks to be mined, and its opening, which must be in a later block, three more."""
     until = challenger.client.market.task(challenger.task).challenge_until
     challenger.chain.next_block_at(until - 4)
     challenger.chain.mine()
