@@ -58,7 +58,7 @@ class Auction:
         failures: Failures,
         ends: bool = False,
     ) -> None:
-        """If `ends` is set, the auction makes no more bids."""
+        """With `ends`, the auction makes no new bids and only follows those made before."""
         self._context = context
         self._failures = failures
         self._ends = ends

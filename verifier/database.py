@@ -339,8 +339,8 @@ class Database(NodeDatabase):
         self._execute("UPDATE challenges SET outcome = NULL WHERE task = ? AND seat = ?", key)
 
     def turn_on_solver(self, asking: Challenge) -> None:
-        """Let an asking challenge continue against the solver, because the requested step tree is false.
-        If the challenge was not noted before, it is noted now.
+        """Let a challenge that only asked for the solver's step tree continue against the solver, because
+        that tree is false. If the challenge was not noted before, it is noted now.
         """
         with self._transaction():
             self.put_challenge(replace(asking, asks=False))

@@ -172,8 +172,8 @@ def parsed_salt(text: str) -> bytes:
 
 
 def inform(client: Client, task: int, seat: int, salt: bytes, wait: Callable[[], object]) -> Receipt:
-    """Make both calls now, for the command `verifier inform`; `wait` waits for the next block. Raises
-    SaltRefused, ChainError.
+    """Inform on the seat, for the command `verifier inform`: send the commitment and, in a later block, the
+    call. `wait` waits for the next block. Raises SaltRefused, ChainError.
     """
     is_open = client.market.task(task).status is TaskStatus.SUBMITTED
     sits = require_seat(task, seat, client.audit.seats(task) if is_open else (), {client.address})

@@ -126,7 +126,8 @@ class VerifierSettings(NodeSettings):
 
     def speed_of_seats(self, seats: Standing, accounts: int) -> float:
         """The most operations a second that the seats of one account may need: `seat_speed` or, if that is
-        unset, the speed at which this number of `accounts` finishes in time.
+        unset, the most at which the machine finishes the work of all accounts in time. `accounts` is their
+        number.
         """
         if self.seat_speed is not None:
             return self.seat_speed

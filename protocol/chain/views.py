@@ -98,8 +98,8 @@ class Offer:
     """
 
     speed: int
-    """Operations per second, including the account's safety margin. Tasks may require at most this
-    (`Terms.least_speed`).
+    """The most operations per second that a task may require (`Terms.least_speed`). The account has already
+    subtracted its safety margin.
     """
     state_bytes: int
     """Maximum bytes of a state."""

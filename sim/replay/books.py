@@ -65,7 +65,7 @@ class Books:
         self.ledger.lock(slice(first, first + len(slots)), units[:, None])
 
     def resign(self, first: int, slots: Sequence[int]) -> None:
-        """Return the stakes of verifiers after their unbonding."""
+        """Free the stakes of verifiers' slots again, once their unbonding is over."""
         self.register(first, [-count for count in slots])
 
     def lock(self, account: int, cause: str, amount: int) -> None:

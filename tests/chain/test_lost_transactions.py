@@ -76,8 +76,8 @@ def test_the_fee_is_not_raised_far_for_a_node_that_forgets_and_refuses_what_it_h
 
 
 def require_bounded(sender: Sender, chain: Devnet) -> None:
-    """Require that the fee of the intent "slow" was raised to at least `MOST` times its first value, and to
-    less than 1.2 times that limit.
+    """Require that the fee of the intent "slow" was raised to at least `MOST` times its first value, but to
+    less than 1.2 `MOST` times that value.
     """
     first, *_, last = (unsigned(one.raw, chain.chain_id) for one in sender.journal.of_intent("slow"))
     assert MOST <= last["maxFeePerGas"] / first["maxFeePerGas"] < 1.2 * MOST

@@ -17,7 +17,7 @@ from tests.same_bits.runs import FEW, MODELS, Machine, Model, Result, all_machin
 PLAIN = Machine("1", "default", "SSE41", "float64")
 """The settings that others are compared with: the oldest instructions, one thread, none of our kernels."""
 BODY_STEPS = 2
-"""Number of steps in runs primitive by primitive, where a step takes as long as dozens of fused ones."""
+"""Number of steps of a run in mode `bodies`. Such a step takes as long as dozens with fused kernels."""
 
 each_model = pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
 

@@ -142,7 +142,7 @@ def test_without_kernels_nothing_is_recognised() -> None:
 
 D, E = 8, 6
 WIDTHS = {"of_q": D, "of_k": D, "of_v": E, "of_p": E}
-"""For each product of the backward pass, the width of the tensor that it multiplies by."""
+"""For each product of the backward pass, the width of its second factor."""
 
 
 def backward_program(widths: Mapping[str, int]) -> Program:

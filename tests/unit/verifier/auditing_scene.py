@@ -1,4 +1,4 @@
-"""A verifier with two accounts in a drawn task and made-up replays, for tests of its audits."""
+"""A verifier whose two accounts have seats in a drawn task, and stubs of its replays, for tests of its audits."""
 
 from __future__ import annotations
 
