@@ -56,7 +56,7 @@ def missing(kept: dict[str, Any]) -> list[Run]:
     hours = sum(row["seconds"] for row in kept["runs"]) / 3600
     known = {run for run, _ in outcomes(kept)}
     left = [run for run in runs() if run not in known]
-    return left[: MOST_RUNS - len(known)] if hours < MOST_CORE_HOURS else []
+    return left[: max(0, MOST_RUNS - len(known))] if hours < MOST_CORE_HOURS else []
 
 
 def outcomes(kept: dict[str, Any]) -> Iterator[tuple[Run, Outcome]]:
