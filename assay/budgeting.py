@@ -39,9 +39,9 @@ class Sold:
 
 
 def budget_of(least: int, operations: int, sold: Sequence[Sold] = ()) -> int:
-    """The default budget of a training of `operations` scalar operations, given the `least` price of a solver
-    with default settings and the tasks `sold` before. The budget is rounded up to two digits, so that small
-    changes of the gas price do not change it.
+    """The default budget of a training of `operations` scalar operations. It follows from `least`, which is
+    the least price of a solver with default settings, and from the tasks that were `sold` before. The budget
+    is rounded up to two digits, so that small changes of the gas price do not change it.
     """
     return rounded_up(_between(least, _asked(least, operations, sold)))
 

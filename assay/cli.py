@@ -250,8 +250,8 @@ def submit(
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Capture a training step as data, write its bundle, and post it as a task. Runs the file's own Python
-    source.
+    """Capture the training step of a task file as data, write the task's bundle, and post the task. Runs the
+    file's own Python source.
 
     Shows the price, and asks before posting.
     """

@@ -62,8 +62,8 @@ class Context:
         return self._sources[setting] != "default"
 
     def client(self, account: bool = False) -> Client:
-        """A client of the contracts. With `account`, it has the account of the settings, for commands that
-        send transactions.
+        """A client of the contracts. With `account`, as for commands that send transactions, the client has
+        the account that the settings name; otherwise it has none.
         """
         settings = self.settings
         name = settings.account if account else None
@@ -76,8 +76,8 @@ class Context:
         )
 
     def limits(self, client: Client) -> Limits:
-        """Limits on what is accepted from strangers, and the addresses that may be asked. On a development
-        chain, the addresses include this machine.
+        """Limits on what is accepted from strangers. They also say which addresses may be asked; on a
+        development chain, the addresses of this machine may be asked too.
         """
         from protocol.tasks.bundles import Limits
 

@@ -28,15 +28,17 @@ def require_asked(yes: bool, output: Output) -> None:
 
 
 def at_terminal(price: Price) -> bool:
-    """Ask at the terminal, and return whether the answer is yes. The question goes to stderr, because stdout
-    carries the result.
+    """Ask at the terminal whether to post the task at this price, and return whether the answer is yes. The
+    question goes to stderr, because stdout carries the result.
     """
     print(_question(price), end="", file=sys.stderr, flush=True)
     return _is_yes(sys.stdin.readline())
 
 
 def prompt(price: Price) -> bool:
-    """Print the price and ask with `input`, at a terminal or in a notebook."""
+    """Print the price, ask with `input` whether to post the task, and return whether the answer is yes. Works
+    at a terminal and in a notebook.
+    """
     print(price)
     try:
         return _is_yes(input(_question(price)))
@@ -45,7 +47,7 @@ def prompt(price: Price) -> bool:
 
 
 def require_yes(ask: Ask, price: Price) -> None:
-    """Ask. Raises NotConfirmed for any answer but yes."""
+    """Call `ask` with the price. Raises NotConfirmed for any answer but yes."""
     if not ask(price):
         raise NotConfirmed(
             "posting", expected="yes", got="another answer", remedy="nothing was sent", price=price

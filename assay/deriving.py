@@ -250,8 +250,8 @@ class Derived:
 
 
 def _first_budget(place: Place, load: Load, sold: Sequence[Sold]) -> int:
-    """A first estimate of the budget, from the tasks `sold` and for a solver with default settings whose
-    locks cost nothing.
+    """A first estimate of the budget. It follows from the tasks `sold`, and from the least price of a solver
+    with default settings, as if the solver's locks cost nothing.
     """
     figures = place.usual_solver
     needed = load.operations / figures.rates.operations

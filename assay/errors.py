@@ -25,7 +25,9 @@ class SourceError(SubmitterError):
 
 
 class StartError(SubmitterError):
-    """The state to continue from is not a result, or the new task would repeat its random numbers."""
+    """The state to continue from is not the result of a task, or the new task would use the same random
+    numbers as the task that it continues.
+    """
 
 
 class NotServed(SubmitterError):

@@ -31,8 +31,8 @@ from protocol.tasks.bundles import BundleError, BundleMismatch, BundleUnavailabl
 from protocol.tasks.bundles.sources import Source, open_source, read
 
 ANSWER_SECONDS: Final = 30
-"""Seconds for a server to answer, in addition to the time that its bytes take at `LEAST_RATE` and the
-`TENSOR_SECONDS` for each tensor of a state.
+"""Seconds for a server to answer. The server also gets the time that the bytes of its answer take at
+`LEAST_RATE`, and `TENSOR_SECONDS` for each tensor of a state.
 """
 MOST_FAILURES: Final = 3
 SLOW_SECONDS: Final = 10.0
@@ -81,8 +81,8 @@ class Holders:
         )
 
     def roots(self, root: bytes, size: int, segments: int) -> list[bytes]:
-        """The `size` state roots r_0, r_1, … of a task of `segments` segments. The root of their segment tree
-        is `root`. Raises NotHeld if nobody serves them.
+        """The first `size` state roots r_0, r_1, … of a task of `segments` segments. They are checked: the
+        segment tree over them must have the root `root`. Raises NotHeld if nobody serves such roots.
         """
         most = (segments + 1) * HASH_BYTES  # a solver that is still training may have committed more by now
         for url in self._asked():

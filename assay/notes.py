@@ -32,7 +32,9 @@ def remember(home: Home, client: Client, task: int, file: Path | None) -> None:
 
 
 def recall(home: Home, client: Client, task: int) -> Path | None:
-    """The file that a task came from, if it was submitted from this home folder and is still there."""
+    """The file that a task came from. None if the task was not submitted from this home folder, was posted
+    from Python, or if the file no longer exists.
+    """
     note = note_of(home, client, task)
     if not note.is_file():
         return None

@@ -192,8 +192,8 @@ def _differing(said: Any, found: Any, where: str) -> tuple[str, Any, Any] | None
 
 
 def require_consistent(proof: Proof) -> Manifest:
-    """Check everything in a proof that must hash to values of `proof.task`, which was already compared with
-    the chain. Returns the bundle's manifest. Raises ProofMismatch.
+    """Check all parts of a proof whose hashes must equal values in `proof.task`. These values were already
+    compared with the chain. Returns the bundle's manifest. Raises ProofMismatch.
     """
     task, terms = proof.task, proof.task.terms
     digest = sha256(proof.manifest.encode(errors="surrogatepass")).digest()

@@ -63,8 +63,9 @@ class Run:
     def compare(
         self, segments: Sequence[int], roots: Sequence[bytes], state_at: StateAt
     ) -> Iterator[Finding]:
-        """Replay some segments, and compare each with the committed roots r_0, r_1, …. `segments` count from
-        1 and are ascending. Raises NotHeld if nobody serves the state before a segment.
+        """Replay some segments, and compare the state root after each with the committed one. `roots` are the
+        committed state roots r_0, r_1, …. `segments` count from 1 and are ascending. Raises NotHeld if nobody
+        serves the state before a segment.
         """
         kept: tuple[int, State] | None = None
         for segment in segments:

@@ -123,7 +123,9 @@ def _look(context: Context, places: list[Client], task: int | None, past: bool) 
 
 
 def _tasks(place: Client, task: int | None, past: bool) -> tuple[list[int], int]:
-    """The tasks of one deployment to report, and how many of its tasks are over (0 if `task` is given)."""
+    """The tasks that are reported for one deployment, and the number of the deployment's tasks that are over.
+    That number is 0 if `task` is given.
+    """
     if task is not None:
         return [task], 0
     tasks, count = open_tasks(place)

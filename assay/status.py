@@ -32,7 +32,7 @@ from protocol.tasks.draws import segments_of
 from protocol.tasks.task import Terms
 
 UNPLAYED = (TaskStatus.BIDDING, TaskStatus.TRAINING, TaskStatus.REFUNDED)
-"""Statuses in which a task has no games, because it was not submitted."""
+"""Statuses in which a task has no games, because no solver has submitted a result."""
 
 
 def report(client: Client, tasks: list[int], *, brief: bool = False) -> list[TaskStatusReport]:
@@ -56,7 +56,7 @@ def report(client: Client, tasks: list[int], *, brief: bool = False) -> list[Tas
 
 def report_of(client: Client, task: int, games: Mapping[int, tuple[int, ...]], now: int) -> TaskStatusReport:
     """The status of one task. `games` maps each of its games to the call instructions that the game descended
-    into; `now` is the block's time. Must be called inside a view of that block. Raises ChainError.
+    into. Must be called inside a view of a block; `now` is that block's time. Raises ChainError.
     """
     client.game.ahead(games)
     found = [_game(client.game.game(game), path, now) for game, path in games.items()]
@@ -157,8 +157,8 @@ def _jury(client: Client, view: TaskView, terms: Terms, now: int) -> JuryStatus 
 
 
 def awaited(claim: ItemClaim, jury: JuryView, terms: Terms, now: int) -> tuple[JuryStep, int | None]:
-    """What an open jury waits for, and the seconds left for it; None if it waits for the draw or the verdict.
-    The times are those of IJuries.close.
+    """What an open jury waits for, and the seconds left for this. The seconds are None if the jury waits for
+    the draw or the verdict. The times are those of IJuries.close.
     """
     if jury.pending:
         return JuryStep.DRAW, None

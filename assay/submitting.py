@@ -150,8 +150,8 @@ def is_posted(client: Client, terms: Terms) -> bool:
 
 def unnoted(home: Home, client: Client, terms: Terms, fixed: Collection[str] = FIELDS) -> int | None:
     """The account's newest open task that has these terms and is not noted here (`remember`). Such a task was
-    posted from another home folder, or by an interrupted command whose journal is lost. Terms count as the
-    same if all `fixed` fields are equal, because derived fields may have changed.
+    posted from another home folder, or by an interrupted command whose journal is lost. Only the `fixed`
+    fields of the terms are compared, because derived fields may have changed.
 
     Waits until pending transactions are mined. Raises ChainError.
     """

@@ -52,6 +52,8 @@ def remedy_of(refusal: Refusal, terms: Terms) -> str:
 
 
 def _tokens(units: int) -> str:
-    """An amount in tokens, rounded up to four digits so that it is sufficient."""
+    """An amount in tokens with at most four significant digits. It is rounded up, so that a submitter who
+    gives this amount gives enough.
+    """
     unit: int = 10 ** max(0, len(str(units)) - 4)
     return f"{-(-units // unit) * unit / TOKEN:.10g}"

@@ -87,9 +87,9 @@ class JuryStep(StrEnum):
 
 @dataclass(frozen=True)
 class JuryStatus:
-    """The claim of a seat or look that it cannot fetch an item, and the votes of `jurors` jurors on this
-    claim. The item is the state with number `state`, or the constants if `state` is None. `seconds_left` is
-    the time left for what is `awaited`; it is None for a draw and for the verdict.
+    """A seat or look claims that it cannot fetch an item, and `jurors` jurors vote on this claim. The item is
+    the state with number `state`, or the constants if `state` is None. `seconds_left` is the time left for
+    what is `awaited`; it is None while a draw or the verdict is awaited.
     """
 
     seat: int

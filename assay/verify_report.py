@@ -30,8 +30,8 @@ class Report:
     unchecked: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     first_false: tuple[int, int] | None = None
-    """The first and the last of the segments that may be the first false one. None unless a comparison of
-    segment trees found a difference.
+    """A range that contains the first false segment, as the numbers of the range's first and last segment.
+    None unless a comparison of segment trees found a difference.
     """
     weights: Weights | None = None
 

@@ -72,8 +72,8 @@ class Choice:
 
 
 def verify(context: Context, target: str | None, weights: Path | None, choice: Choice) -> ExitCode:
-    """Verify a task by its id, or the proof in a file or in the metadata of `weights`, and print the
-    findings.
+    """Verify a task or a proof, and print the findings. `target` is a task's id or the path of a proof file.
+    Without a `target`, the proof is read from the metadata of the file `weights`.
     """
     if target is not None and target.isdecimal():
         if weights is not None:
@@ -160,8 +160,9 @@ def _verify_proof(
 
 
 def _unknown(context: Context, connection: Connection, proof: Proof) -> list[str]:
-    """Sentences on what is unknown about the contracts of a proof, because the proof's maker may have
-    deployed these contracts just for the proof. Raises ProofMismatch if the command names a deployment file
+    """Sentences on what is unknown about the contracts of a proof; none if a deployment file known on this
+    machine, or named by the command, has the same contracts. Without such a file, the proof's maker may have
+    deployed the contracts just for the proof. Raises ProofMismatch if the command names a deployment file
     with other contracts.
     """
     said, named = proof.deployment.addresses, context.settings.deployment
@@ -240,8 +241,8 @@ def _replay(
 
 
 def _compare_tree(client: Client, view: TaskView, own: Sequence[bytes], report: Report) -> None:
-    """Compare the state roots `own` of a replay of all segments with the trees on the chain. Used if nobody
-    serves the solver's roots.
+    """Compare `own`, the state roots from a replay of all segments, with the segment trees on the chain. Used
+    if nobody serves the solver's roots.
     """
     last = view.size - 1
     report.checked.append(

@@ -75,8 +75,8 @@ def compare(path: Path, state: Sequence[TensorEntry], roots: Sequence[bytes]) ->
 
 
 def _root(file: Opened, name: str) -> bytes:
-    """The root of a tensor's bytes in the file. If the bytes are not canonical, it differs from the root of
-    the state's tensor.
+    """The root of the bytes that a tensor has in the file. If these bytes are not canonical, their root
+    differs from that of the tensor in the state.
     """
     array = np.ascontiguousarray(file.get_tensor(name))
     return tensor_root(array.reshape(-1).view(np.uint8).data)

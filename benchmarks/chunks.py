@@ -47,8 +47,8 @@ SHAPE = gpt.Shape(4, 4, 256, 256, dropout=0.0)
 """The shape of a GPT whose weights, with two moments each, have 40 MB."""
 TASK = 1
 CLIENTS = 8
-"""Number of concurrent clients. All come from one address, and the solver's server reads from no more
-connections of one address than this.
+"""Number of concurrent clients, all from one address. The solver's server reads from at most this many
+connections of one address.
 """
 CHUNKS = 200
 ROUNDS = 9
@@ -186,7 +186,9 @@ def _tensor(server: Server, k: int) -> Address:
 
 
 def drawn(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Numbers of tensors and of chunks in them, drawn uniformly from all chunks. Every call draws the same ones."""
+    """Pairs of a tensor's number and the number of a chunk in this tensor, drawn uniformly from all chunks.
+    Every call draws the same pairs.
+    """
     draw, every = random.Random(0), [-(-size // CHUNK) for size in sizes]
     tensors = draw.choices(range(len(sizes)), every, k=CHUNKS)
     return [(k, draw.randrange(every[k])) for k in tensors]

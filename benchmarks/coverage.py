@@ -64,13 +64,15 @@ axes unless it says otherwise.
 
 
 def page(models: Mapping[str, CapturedStep]) -> str:
-    """The whole page, with counts of `models`."""
+    """The whole page. Its counts are those of the operations in `models`."""
     seen = {name: step.coverage() for name, step in models.items()}
     return INTRODUCTION + "\n".join([*_models(seen), *_operations(seen), *_expanded(), *_refused()]) + "\n"
 
 
 def captured() -> dict[str, CapturedStep]:
-    """The counted models: those of the examples, and two of Hugging Face's with random weights."""
+    """The models whose operations are counted: the examples' models, and two of Hugging Face's models with
+    random weights.
+    """
     shape = gpt.Shape(2, 2, 32, 32)
     text = gpt.corpus(16, limit=1 << 12)
     return {
@@ -181,7 +183,9 @@ def _meaning(rule: Rule) -> str:
 
 
 def _family(rule: Rule) -> str:
-    """A heading from the rule's module. Rules made by `operands` get the heading "single elements"."""
+    """A heading made from the name of the rule's module. Rules of the module `operands` get the heading
+    "single elements".
+    """
     name = rule.__module__.split(".")[-1].replace("_", " ")
     return "single elements" if name == "operands" else name
 

@@ -78,7 +78,7 @@ def plain(name: str) -> int:
 
 
 def growth(make: Callable[[], Callable[[], None]]) -> int:
-    """Bytes that making a step and running it `STEPS` times need, not counting the libraries."""
+    """Bytes that are needed to make a step and to run it `STEPS` times, not counting the libraries."""
     before = in_use("VmRSS")
     step = make()
     forget_largest()

@@ -23,7 +23,7 @@ PLOTTED = ("gpt", "resnet", "training", "products")
 PICTURES = {
     "soak": "![Memory, files, threads and databases of nodes over the tasks of a soak](figures/soak.svg)"
 }
-"""Figures that the groups draw themselves."""
+"""Markdown of the figures that the groups' modules draw themselves, by group."""
 
 Groups = Mapping[str, Mapping[str, Any]]
 

@@ -1,4 +1,4 @@
-"""Measures a GPT's step with two worker processes against one, and the cost of micro-batches.
+"""Measures a GPT's step in two worker processes relative to the step in one, and the cost of micro-batches.
 
 The first comparison has steps of four micro-batches, in two worker processes or in one, each with one thread,
 as `solver run --processes` starts them. The bits are equal. The second comparison has a step of four

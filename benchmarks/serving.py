@@ -31,8 +31,8 @@ CLIENTS = 100
 HALF = b"GET /healthz HTTP/1.1\r\nhost: x\r\nname: "
 WHOLE = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
 KINDS = {"half": (HALF_REQUESTS_EACH + 1, HALF), "whole": (CONNECTIONS_EACH, WHOLE)}
-"""For each attack, the connections per client, and the bytes that the client sends on each connection, at
-first and again after every answer.
+"""For each attack: the number of connections per client, and the bytes that the client sends on each of them,
+first when it has connected and again after every answer.
 """
 QUESTIONS = 500
 ABOUT = "answer of a bundle server, 99 of 100, with 100 clients"

@@ -100,10 +100,10 @@ class Market:
         return seats
 
     def convict(self, solver: int, seats: list[Seat]) -> None:
-        """Pay, out of the stake, the reward, the restitution, and a game's cost and the fee of each seat that
-        challenged.
+        """Distribute the solver's stake. The first seat that challenged gets the reward, and the submitter
+        gets the restitution. Each seat that challenged gets the cost of a game and its fee.
 
-        Other seats get their fees unless they attested the convicted segment. The rest of the stake is
+        Each other seat gets its fee unless it attested the convicted segment. The rest of the stake is
         burned.
         """
         stake = self.terms["stake"]
@@ -154,8 +154,8 @@ def play(terms: Terms, rounds: int, seed: int) -> Market:
 
 
 def serve(play: Callable[[Terms, int, int], object]) -> None:
-    """Answer each line of stdin. The line is a JSON list of the arguments of `play`, which is called once;
-    the answer is one line.
+    """Answer each line of stdin with one line. A line of stdin is a JSON list of arguments, with which `play`
+    is called once.
     """
     for line in sys.stdin:
         play(*json.loads(line))

@@ -50,8 +50,8 @@ def main() -> None:
 
 
 def release(out: Path, forge: str) -> list[Path]:
-    """Build a release of the last commit in `out`, where it replaces an earlier release, and return its
-    files, SHA256SUMS last. End the program if `out` holds anything else.
+    """Build a release of the last commit, and return its files, SHA256SUMS last. The files are written to the
+    folder `out`, where they replace an earlier release. End the program if `out` holds anything else.
     """
     require_replaceable(out)
     time = int(command(["git", "log", "-1", "--format=%ct"], REPOSITORY))

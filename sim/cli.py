@@ -107,8 +107,8 @@ def sweep(
     strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Play a study over every combination of the given values and its own grid. Interrupted sweeps resume as
-    those of `sim run` do.
+    """Play a study over every combination of the given values and its own grid. If an earlier sweep was
+    interrupted, continue where it stopped, as `sim run` does.
     """
     with _studying():
         from sim.commands import Asked

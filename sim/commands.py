@@ -122,8 +122,8 @@ def play_all(asked: Asked, output: Output) -> bool:
 
 
 def write_reports(folder: Path, output: Output) -> None:
-    """Write the report of a folder of results, or of each folder of results in it. Raises ResultsError if
-    none is found.
+    """Write the report of `folder` if it is a folder of results, otherwise the report of each folder of
+    results in `folder`. Raises ResultsError if there are no results.
     """
     folders = (
         [folder] if (folder / NAME).exists() else sorted(path.parent for path in folder.glob(f"*/{NAME}"))

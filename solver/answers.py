@@ -64,7 +64,7 @@ class _InPieces(Response, ABC):
         super().__init__(headers={"content-length": str(size)}, media_type=media_type)
 
     async def __call__(self, _scope: Message, _receive: Receive, send: Send) -> None:
-        """Send the bytes, then call `_release`, even if the client is too slow or disconnects
+        """Send the bytes. At the end call `_release`, even if the client is too slow or disconnects
         (`SharedProtocol` then cancels this call).
         """
         start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}

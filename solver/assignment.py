@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from protocol.tasks.bundles import Bundle
 
 FEW_BITS = 4.0
-"""A warning is given for rows whose typical values keep fewer bits than this. Values with 4 bits are up to 3
-% off (half of 2^-4).
+"""A warning is given if the typical values of a contraction's row keep fewer bits than this. Values with 4
+bits are up to 3 % off (half of 2^-4).
 """
 HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus", "NotEnoughFree"})
 """Errors of a reverted commitment that only mean that the chain, or this account's balance, has changed. The
@@ -86,8 +86,8 @@ class Assignment:
         self._warned = False
         self._stalled = False
         self.failed_after = 0.0
-        """If the last tick raised the training's failure, the seconds from the training's last step, or from
-        its start, to that failure; otherwise 0.
+        """Seconds from the training's last step, or from its start, to its failure, if the last tick raised
+        that failure; otherwise 0.
         """
         self._committer = Committer(context, self.run_store)
 
@@ -203,8 +203,8 @@ class Assignment:
 
     def _release(self) -> None:
         """Release the initial state and the executor, which holds a GPU's copy of the dataset and the
-        recorded step. During the audit, which takes days, only games and questions need them, and each replay
-        then makes its own.
+        recorded step. During the audit, which takes days, only games and questions need a state and an
+        executor, and each of their replays makes new ones.
         """
         self._bundle = self._executor = None
 
@@ -235,8 +235,8 @@ class Assignment:
                 self._log_scales(training.state)
 
     def _warn_if_late(self, left: int, price: int) -> None:
-        """Warn once that the training will miss its deadline, which is `left` seconds from now, unless it gets
-        faster.
+        """Warn if the training, at its present rate, will miss its deadline, which is `left` seconds from
+        now. The warning is not repeated as long as that stays true.
         """
         needed = self._progress.due(self.task, left)
         late = needed is not None and needed > left
@@ -281,8 +281,8 @@ class Assignment:
         self._progress.step(self.task, number, state)
 
     def _log_scales(self, state: State) -> None:
-        """Log the row of a contraction in which one value comes closest to dominating the others. This costs
-        as much as one step.
+        """Log how far the largest value of a contraction's row exceeds the row's typical values, for the row
+        where this is worst: it may leave them few bits. This computation costs as much as one step.
         """
         found = scales(self._work.program, state, self._work.fixed, self._work.kernels, self._hints)
         if not found:

@@ -39,9 +39,9 @@ PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.MAPS, Rule.DISK, Rule.GAMES,
 tasks are read.
 """
 LATEST = 2.0
-"""A bid on a task whose post is not yet final is put off until shortly before bidding closes: until the time
-left is at most LATEST times the sum of the interval between looks and the time a transaction takes to be
-included.
+"""A bid on a task whose post is not yet final is put off until shortly before bidding closes. "Shortly" is
+LATEST times the time that one look and one transaction take: the interval between looks plus the time until a
+transaction is included.
 """
 
 
@@ -209,8 +209,8 @@ class Auction:
 
     def _is_fetched(self, task: int, terms: Terms, left: int) -> bool:
         """Whether the bundle is here and matches the terms. Starts fetching the bundle if needed. Raises
-        BundleError, _NotWorth if the bundle cannot be stored or read here, and _NotNow if it is too large for
-        the disk beside other tasks.
+        _NotWorth if the bundle cannot be stored or read here, _NotNow if it is too large for the disk beside
+        other tasks, and BundleError.
         """
         fetch = self._fetching.fetch(task, terms, left)
         if fetch is None:

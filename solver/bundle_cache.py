@@ -3,8 +3,8 @@ others.
 
 A submitter may take its bundle offline once a solver has the task; the solver must then answer for every root
 in the terms (dispute.md section 7). Until a task is won, its bundle is a candidate, which is deleted if the
-task is lost. The bundle of a won task is kept (`task_folders`). A bundle that another party of this home
-folder has is linked, not fetched.
+task is lost. The bundle of a won task is kept (`task_folders`). If another party of this home folder already
+has the bundle, it is linked, not fetched.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Sends one task's progress commitments and its submission in the background, so that training never waits
 for a receipt.
 
-One worker sends one transaction after the other. Each commits to all checkpoints that were kept when it was
-offered, with a consistency proof from the root that is on the chain before it; the proof is made again if
-that root is replaced before the transaction is mined. The first one proves instead that the run begins with the
-initial state (dispute.md section 2, "progress").
+One worker sends one transaction after the other. Each transaction commits to all checkpoints that were kept
+when it was offered. It has a consistency proof from the root that is on the chain before it; if that root is
+replaced before the transaction is mined, the proof is made again. The first transaction has no consistency
+proof, and proves instead that the run begins with the initial state (dispute.md section 2, "progress").
 """
 
 from __future__ import annotations

@@ -164,9 +164,9 @@ class Context:
         return self.folders.bundles
 
     def free_disk(self, but: int | None = None) -> int:
-        """Bytes of disk that one more task may take: `DISK_SHARE` of the free disk, but at most what is left
-        of the settings' limit, less the checkpoints that tasks other than `but` may still write. Running
-        fetches are not deducted. Raises ChainError.
+        """Bytes of disk that one more task may take. They are `DISK_SHARE` of the free disk or, if that is
+        less, the rest of the settings' limit; in both cases the checkpoints that tasks other than `but` may
+        still write are deducted. Running fetches are not deducted. Raises ChainError.
         """
         free = int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
         limit = self.settings.disk_limit

@@ -169,7 +169,7 @@ class Defence:
     def _make_way(self) -> None:
         """Answer other games that are due earlier, between two steps of an answer. Reading the games' states
         takes at most a fifth of the time. A second answer for the same task waits if memory is too small for
-        its states (`_has_room`). Until it has room, no game that is due after it is answered.
+        its states (`_has_room`). As long as it waits, only games with an earlier deadline are answered.
         """
         if time.monotonic() - self._looked < max(self._context.settings.pace, 4 * self._look_took):
             return

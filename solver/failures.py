@@ -59,8 +59,8 @@ class Failures:
 
     @contextmanager
     def kept(self, number: int, took: Callable[[], float] = lambda: 0.0, **about: object) -> Iterator[None]:
-        """A context that catches and notes every error, except errors that mean wrong bits on this machine,
-        and `Stopped`.
+        """A context that catches and notes every error, except `Stopped` and the errors that mean wrong bits
+        on this machine. These two kinds are raised.
 
         `took` returns the seconds that the failed work took in another thread.
         """

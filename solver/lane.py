@@ -65,7 +65,8 @@ class LaneSettings(BaseModel):
     """
     keep_rounds: Annotated[int, Field(ge=2)] | None = None
     """Number of the latest rounds whose messages are kept for other lanes; if unset, the messages of all
-    rounds are kept. A lane that is further behind must join.
+    rounds are kept. A lane that is further behind cannot fetch the messages that it lacks, and must join with
+    another lane's state.
     """
 
 

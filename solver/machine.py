@@ -29,10 +29,10 @@ UNMEASURED: Final = (
 @dataclass(frozen=True, slots=True)
 class Machine:
     """Speeds in operations a second for programs that were not measured. `least` is assumed for defending a
-    task; `most` is assumed for bidding when only its terms are known and its bundle must be fetched first.
-    `families` holds measured speeds by kind of operation, and `files` is the number of checkpoint files that
-    the machine's disk takes a second. `source` is "setting", "measured", "assumed", or "none", which means
-    that no bids are made.
+    task; `most` is assumed for bidding when only the task's terms are known and its bundle must be fetched
+    first. `families` holds measured speeds by kind of operation. `files` is the number of checkpoint files
+    that can be written to the machine's disk in one second. `source` is "setting", "measured", "assumed", or
+    "none", which means that no bids are made.
     """
 
     least: float

@@ -148,8 +148,8 @@ class SolverNode(Node):
         self._short = False
         """Whether tokens are missing because tasks under earlier contracts still lock stakes."""
         self._accounts = self._withdraw = False
-        """Whether, because a task is over, the ledger must be brought up to date (`_accounts`) and tokens
-        must be withdrawn (`_withdraw`).
+        """Two flags, which are set when a task is over: the ledger must be brought up to date (`_accounts`);
+        tokens must be withdrawn (`_withdraw`).
         """
         self._failures = Failures("task", metrics, self.context.log)
         others = [at for one in self._earlier for at in one.context.client.contracts]

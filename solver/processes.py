@@ -1,9 +1,9 @@
 """Training by several processes of this machine: `solver run --processes N`.
 
 The bits are the same as with one process; only the speed differs. This process trains a task alone if the
-task's steps do not run on the CPU, if it has no units to share, if its workers do not fit into memory, or if
-they were lost twice in one segment. If workers disagree about a state, this machine computes wrong bits, and
-the solver stops before it commits to that state.
+task's steps do not run on the CPU, if its program has no units (independent calls that processes can share),
+if the workers do not fit into memory, or if workers were lost twice in one segment. If workers disagree about
+a state, this machine computes wrong bits, and the solver stops before it commits to that state.
 """
 
 from __future__ import annotations

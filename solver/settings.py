@@ -72,9 +72,9 @@ class SolverSettings(NodeSettings):
     each seat and juror, or one for each on a development chain.
     """
     min_share: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Share of the registered stake whose offers must accept a task before it is bid on. If unset: one half,
-    or none on a development chain. Without this limit, a submitter could write terms that only its own
-    accounts accept.
+    """A task is bid on only if accounts with at least this share of the registered stake have offers that
+    accept the task. If unset: one half, or none on a development chain. Without this limit, a submitter could
+    write terms that only its own accounts accept.
     """
     uplink_mbit: Annotated[float, Field(gt=0, le=10**9)] = usual_solver.UPLINK_MBIT
     """Upload speed in megabits a second. A task is refused if its states could not be served to all seats, or

@@ -20,8 +20,8 @@ Steps = Callable[[int], tuple[int, int, float | None] | None]
 
 @dataclass(frozen=True)
 class TaskRow:
-    """A task that is not over. While it is trained, `steps` of `of` steps are done, and the rest takes
-    `seconds_needed`.
+    """A task that is not over. While it is trained, `of` is the number of all its steps, `steps` the number
+    of those that are done, and `seconds_needed` the time that the others take.
     """
 
     task: int

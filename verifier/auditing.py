@@ -151,8 +151,9 @@ def _runs(context: Context, seen: Observation, material: Material) -> bool:
 
 
 def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, int, int]:
-    """Sort key of tasks. Tasks whose replays failed come last. Before them come tasks that are run from
-    their start, the least advanced first. The others are sorted by their deadlines.
+    """Sort key of tasks. First come tasks that are not run from their start, sorted by deadline, then those
+    that are, the least advanced first. Tasks whose replays failed come last, those with the least lost time
+    first.
     """
     task = seen.view.task
     until = replays_due(context, seen)
@@ -318,10 +319,11 @@ def _for_a_slice(work: Callable[[], Found]) -> Found:
 
 
 def _challenge(context: Context, task: int, segment: int, finding: Different) -> None:
-    """Note a challenge for each of our seats and looks that has the false segment. Each challenges from its
-    own account, because only then does a conviction pay it. If the false segment is not known, only one seat
-    or look that has the replayed segment challenges. If none of ours has the segment, one account challenges:
-    that of a seat or look with the replayed segment, otherwise the main account. Raises ChainError.
+    """Note a challenge for each of our seats and looks that has the false segment. Each of them challenges
+    from its own account, because only then does a conviction pay it. If the false segment is not known, only
+    one of our seats and looks with the replayed segment challenges. If none of ours has the segment, one
+    account challenges: that of a seat or look with the replayed segment, otherwise the main account. Raises
+    ChainError.
     """
     board = context.client.audit
     places = [*board.seats(task), *(board.looks(task) if board.audit(task).looks else ())]

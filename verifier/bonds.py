@@ -72,11 +72,12 @@ class Bonds:
         self, challenge: Challenge, seat: int, fits: Callable[[Challenge], bool] = lambda _challenge: True
     ) -> bool:
         """Note that this challenge's bond is at stake, and deposit the bond unless it is free in the vault.
-        Also deposit the bonds of the account's other challenges that are not committed yet, if they are
-        already at stake, or if their tasks have more at stake (`at_stake`). Returns whether the challenge
-        fits beside those at stake (`fits`, called for one challenge at a time); does nothing if it does not
-        fit. `seat` is the seat from which the challenge is committed, or NO_SEAT. The account must have coin
-        for the longest course of every game at stake. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
+        The deposit also covers some of the account's other challenges that are not committed yet: those whose
+        bond is already at stake, and those whose task has more at stake than this one (`at_stake`). Returns
+        whether the challenge fits beside those at stake (`fits`, called for one challenge at a time); does
+        nothing if it does not fit. `seat` is the seat from which the challenge is committed, or NO_SEAT. The
+        account must have coin for the longest course of every game at stake. Raises NotEnoughTokens,
+        NotEnoughCoin, ChainError.
         """
         client = self._clients[challenge.account]
         with self._lock:

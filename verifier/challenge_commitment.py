@@ -7,7 +7,7 @@ opened in its opening period is forfeited, so it is made only if there is time t
 convicted meanwhile, the commitment is opened late.
 
 If the bond is doubled, other parties' commitments that were not opened in time are forfeited first, because
-their bonds are held until somebody does that.
+the contract holds each of their bonds until somebody forfeits the commitment.
 """
 
 from __future__ import annotations
@@ -246,9 +246,9 @@ class ChallengeCommitment:
         return receipt
 
     def _was_taken_back(self, challenge: Challenge) -> bool:
-        """Whether a re-organisation changed the commitment. Its transaction may have been mined in another
-        block; then the end of the opening period is noted again. Or it may have been refused there, for
-        example before the task's submission; then the challenge begins again.
+        """Whether a re-organisation changed the commitment. If its transaction was mined again in another
+        block, the end of the opening period is noted again. If the contract refused the transaction there,
+        for example before the task's submission, the challenge begins again.
         """
         try:
             seat = self._sent_from(challenge)
@@ -268,10 +268,10 @@ class ChallengeCommitment:
         return self._client.connection.block(committed.log.block).time + period
 
     def _ends_unopened(self, challenge: Challenge) -> bool:
-        """Whether a refused opening need not be tried again. After a conviction, the commitment is opened
-        late if that is possible. After the time for opening, its bond is forfeited and, unless the task is
-        over, the challenge begins again with another salt. Before the end of that time, nothing is done if
-        the task cannot be challenged any more.
+        """Do what follows from a refused opening, and return whether the opening need not be tried again.
+        After a conviction, the commitment is opened late if that is possible. After the time for opening, its
+        bond is forfeited and, unless the task is over, the challenge begins again with another salt. Before
+        the end of that time, nothing is done if the task cannot be challenged any more.
         """
         client, until = self._client, challenge.opening_until
         assert until is not None

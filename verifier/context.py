@@ -45,8 +45,8 @@ Conviction = tuple[int, int]
 @dataclass(frozen=True)
 class Context:
     """The objects that all modules of one verifier use. `client` makes the calls that anyone may make.
-    `clients` has, by address, `client` and the clients of all other accounts that take seats and challenge
-    from them.
+    `clients` maps addresses to clients: to `client`, and to the clients of all other accounts that take seats
+    and send challenges.
     """
 
     client: Client

@@ -72,8 +72,8 @@ class Challenge:
     `COMMITTING` while it may be on its way. `game` is None until the game is open, `outcome` is None until
     the challenge is over.
 
-    A challenge that only `asks` belongs to a look. Its game obtains the solver's step tree, under which the
-    look accuses a seat; the game continues against the solver only if that tree is false.
+    If `asks` is set, the challenge only asks, and belongs to a look. Its game obtains the solver's step tree,
+    under which the look accuses a seat; the game continues against the solver only if that tree is false.
     """
 
     task: int
@@ -140,7 +140,7 @@ class Database(NodeDatabase):
         self._finished.update(tasks)
 
     def knows(self, task: int) -> bool:
-        """Whether a result of the task is held, or this verifier has challenged or attested it."""
+        """Whether this verifier holds a result of the task, or has challenged or attested the task."""
         return any(
             self._execute(f"SELECT 1 FROM {table} WHERE task = ? LIMIT 1", (task,))
             for table in ("held", "challenges", "attested")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FIRST_REST = 0.5
 DOUBLED = 30.0
-"""Each failure of a task doubles its pause, up to this many seconds."""
+"""Each further failure of a task doubles its pause; doubling ends at this many seconds."""
 IDLE = 60.0
 """Seconds after which a thread without work ends."""
 GRACE = 20
@@ -97,8 +97,9 @@ class _Rest:
 
 
 class Rests:
-    """The pauses of tasks, in seconds. A pause is as long as the failed work took but, if that is longer,
-    twice the last pause, up to `DOUBLED`. No pause is longer than `longest`.
+    """The pauses of tasks, in seconds. The first pause is as long as the failed work took, but at least
+    `FIRST_REST`. Each further pause is as long as the failed work took or, if that is longer, twice the last
+    pause, where the doubled value is at most `DOUBLED`. No pause is longer than `longest`.
 
     The seconds that a task's failures took are kept until `forget`.
     """
@@ -216,8 +217,8 @@ class Jobs:
         return key in self._running
 
     def offer(self, job: Job) -> bool:
-        """Start a job, unless a job with the same key has begun and is not collected yet, its task pauses, or
-        it finds no worker (`finds_worker`). Returns whether it was started.
+        """Start a job and return True. Returns False if the job's task pauses, if a job with the same key has
+        begun and has not been collected yet, or if no worker is found (`finds_worker`).
         """
         with self._lock:
             if job.key in self._running or self.rests.resting(job.task):

@@ -1,11 +1,11 @@
-"""Jury duty: fetch the item that a seat says it cannot get, keep and serve it, vote, and open the chunk
-that the claimant requests.
+"""Jury duty: fetch the item that a seat says it cannot get, keep and serve it, vote, and open the chunk that
+the claimant requests.
 
-`auditing` fetches, because a juror needs the same data as a seat. A juror that votes yes serves the item
-from before its vote until the task is over. It also serves further states that the claimant needs
-(`keeping`), as far as they are available and the disk has room besides what is spared for duties, because
-a claim names only one item. A juror that still lacks the item at three quarters of its time votes no,
-because silence is punished.
+`auditing` fetches, because a juror needs the same data as a seat. A juror that votes yes serves the item from
+before its vote until the task is over. Because a claim names only one item, the juror also serves further
+states that the claimant needs (`keeping`), as far as they are available and the disk has room besides what is
+spared for duties. A juror that still lacks the item at three quarters of its time votes no, because silence
+is punished.
 """
 
 from __future__ import annotations

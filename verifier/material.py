@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from verifier.states import States
 
 IN_MEMORY = 4
-"""Number of tasks whose material is kept in memory; if more segments are replayed side by side, as many tasks
-as segments. Games with open trees keep the material of their tasks in addition. Each material holds the
-task's dataset and constants.
+"""Number of tasks whose material is kept in memory, unless more segments than this are replayed side by side:
+then it is the number of these segments. Games with open trees keep the material of their tasks in addition.
+Each material holds the task's dataset and constants.
 """
 
 _BUNDLE = "bundle"

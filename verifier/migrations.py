@@ -1,9 +1,9 @@
 """Migrations of the verifier's database from one format to the next.
 
-The formats, with the commits that introduced them, are listed in `tests/vectors/README.md`. Each migration
-uses literal statements of its time, and imports nothing that may change later. Until 139c04fb formats 4
-and 6 had several shapes (4 with and without `salts`, 6 with `accusations` and with `challenges`), so their
-migrations inspect the tables first.
+The formats, with the commits that introduced them, are listed in `tests/vectors/README.md`. The SQL of each
+migration is written out as it was at the time, and a migration imports nothing that may change later. Before
+commit 139c04fb, two formats had several shapes each: format 4 with and without `salts`, format 6 with
+`accusations` and with `challenges`. So their migrations inspect the tables first.
 """
 
 from __future__ import annotations

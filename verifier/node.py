@@ -151,9 +151,9 @@ class VerifierNode(Node):
         self._outcomes: set[str | None] = set()
 
     def run(self, once: bool = False) -> ExitCode:
-        """Run until stopped; with `once`, until every task that was seen is over (at least one).
+        """Run until stopped; with `once`, until every task that was seen is over, and at least one is.
 
-        Returns FRAUD if with `once` a solver was found false or one of our challenges was lost. Raises
+        With `once`, returns FRAUD if a solver was found false, or if one of our challenges was lost. Raises
         VerifierError, ChainError.
         """
         settings, nodes = self.context.settings, (*self._earlier, self)
@@ -235,10 +235,10 @@ class VerifierNode(Node):
         return not (self._alive or any(work.busy for work in works) or self._withdraw)
 
     def turn(self, block: Block) -> int:
-        """Look at everything as of this block, and offer the work that is due. Returns the number of
-        challenges that are not over, plus the number of tasks that are not over (before a request to stop),
-        plus the number of jobs in progress that send transactions, inform, or work for looks and jurors.
-        Raises ChainError.
+        """Look at everything as of this block, and offer the work that is due. Returns the sum of three
+        numbers: challenges that are not over; tasks that are not over, which do not count after a request to
+        stop; and jobs in progress that send transactions, inform, or work for looks and jurors. Raises
+        ChainError.
         """
         self._collect()
         context = self.context

@@ -20,8 +20,9 @@ class Outcomes:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._known: dict[tuple[int, int], str] = {}
-        """The outcomes that earlier looks have seen, by task and seat. Another thread may note an outcome of a
-        block that is newer than the present look's, so each is compared from the next look on.
+        """The outcomes that earlier looks have seen, by task and seat. Another thread may note an outcome of
+        a block that is newer than the present look's. So an outcome is first compared with the chain in the
+        look after the one that first sees it.
         """
 
     def see(self, seen: Observation) -> None:

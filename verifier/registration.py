@@ -18,13 +18,13 @@ from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from verifier.settings import VerifierSettings
 
 TRANSACTIONS = 10
-"""A seat's period is assumed to be at least this many times as long as its transaction and its waits for the
-machine take, even if the deployment's minimum period is shorter. No speed limit could exclude terms that
-leave less time.
+"""A seat needs time for its transaction and for its waits for the machine. Its period is assumed to be at
+least this many times as long, even if the deployment's minimum period is shorter. No speed limit could
+exclude terms that leave less time.
 """
 STEPS_SHARE = 0.1
-"""Share of a seat's time that it may wait for the steps of other work. An offer cannot limit the length of a
-step; longer steps use the two thirds of the machine that are not promised.
+"""Share of a seat's time that may pass while the seat waits for steps of other work to end. An offer cannot
+limit the length of a step; steps that take longer use the two thirds of the machine that are not promised.
 """
 
 
@@ -38,8 +38,9 @@ def standing(account: str, speed: float, least_period: float, clocks: Clocks) ->
 
 
 def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float:
-    """The operations a second that an account's offer accepts, or will accept, if the process has that number
-    of `accounts`. Raises ChainError.
+    """The operations a second that an account's registered offer accepts. If the account is not registered:
+    those that its offer will accept if the process has that number of `accounts`; 0 without a stake. Raises
+    ChainError.
     """
     registration = client.audit.registration(client.address)
     if registration is not None:

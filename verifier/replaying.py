@@ -83,8 +83,8 @@ class Replayer:
 
     def ask(self, committed: Committed, segments: Sequence[int], seconds: float = math.inf) -> None:
         """Request from the solver, and from jurors that voted yes, what these segments still need. Segments
-        with the fewest failed requests come first; after `seconds`, no further segment begins. Raises
-        Unserved if something was not served.
+        with the fewest failed requests come first; after `seconds`, nothing is requested for further
+        segments. Raises Unserved if something was not served.
         """
         begun = time.monotonic()
         self._asked.setdefault(committed, begun)

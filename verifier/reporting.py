@@ -25,7 +25,9 @@ class Reports:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._late: set[tuple[int, int, int]] = set()
-        """Task, seat and end of its time, for each time that ended without an attestation."""
+        """The seats that were late: task, seat number and the time by which the seat had to attest. A seat
+        that is drawn again may be late again.
+        """
 
     def see(self, seen: Observation, alerts: Alerts | None) -> None:
         """Raise new alerts about a task that the operator has named, or in which one of our accounts has a

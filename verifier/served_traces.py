@@ -2,8 +2,8 @@
 
 A solver may stop serving a trace once a move has made it impossible to demand that trace. A game's memory
 ends with the process, or earlier (`ChallengeDriver.let_go`), so a trace is kept here before a move is made
-with it. Only lists that give a root which the solver has posted are kept: at most nine for a step, each as
-long as its program's trace.
+with it. A trace is kept as its list of leaves, and only if the list gives a root that the solver has posted.
+These are at most nine lists for a step, each as long as its program's trace.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ def _file(path: Path | None) -> FileResponse:
 
 
 async def _read(request: Request) -> OfferedSalt:
-    """Read the body, of which at most about `MAX_BODY` bytes are ever in memory. Answers 400, 413 or 422 if
-    it is cut short, too long or not valid.
+    """Read the body, of which at most about `MAX_BODY` bytes are ever in memory. The answer is 400 if the
+    body is cut short, 413 if it is too long, and 422 if it is not valid.
     """
     body = b""
     try:

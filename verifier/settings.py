@@ -88,9 +88,9 @@ class VerifierSettings(NodeSettings):
     fetches: Annotated[int, Field(ge=1, le=256)] = 8
     """Tasks whose bundle or checkpoints are fetched side by side. Fetched parts are in memory."""
     spare_gib: Annotated[float, Field(ge=0, le=10**6)] = 20
-    """Disk to keep free, at most a tenth of the disk. If less is free, nothing is kept for claimants
-    except the items that jurors' votes require. If less than a tenth of `spare_gib` is free, no bundle is
-    fetched.
+    """Disk to keep free, in GiB; where a tenth of the disk is less, that tenth is kept free. If less is free,
+    nothing is kept for claimants except the items that jurors' votes require. If less than a tenth of
+    `spare_gib` is free, no bundle is fetched.
     """
 
     @property

@@ -4,11 +4,11 @@ provides checkpoints.
 Answers are not trusted and can do no harm. An answer's greatest length is known in advance, and nothing
 beyond it is read. Redirects, encodings and addresses outside `Reach` are refused.
 
-The whole exchange, headers included, ends after `patience` seconds plus what `LEAST_RATE` allows for its
-bytes and `TENSOR_SECONDS` for the tensors of a checkpoint. This limit holds for one value, and for all of a
-checkpoint together. A checkpoint is requested in groups of tensors (`protocol.commitments.groups`). If a
-solver is busy (503), roots of checkpoints and checkpoints, which a seat would otherwise claim, are requested
-again within that time, and the groups that have arrived are kept.
+The whole exchange, headers included, ends after `patience` seconds, plus the time that its bytes take at
+`LEAST_RATE`, plus `TENSOR_SECONDS` for each tensor of a checkpoint. This limit holds for one value, and for
+all of a checkpoint together. A checkpoint is requested in groups of tensors (`protocol.commitments.groups`).
+If a solver is busy (503), checkpoints and the checkpoint roots are requested again within that time, because
+a seat would otherwise claim them; the groups that have arrived are kept.
 
 A solver that stays silent or answers badly `TRIES` times in a row is not asked again for a while. Data that
 it withholds are demanded on-chain. The callers compare roots.

@@ -31,8 +31,8 @@ def require_number_types(path: Path, schema: Any, names: Sequence[str]) -> None:
 
 
 def numbers(path: Path, name: str, column: Any, first: Array | None) -> Iterator[Array]:
-    """The non-empty chunks of a column, as arrays. Every row must have the shape and type of `first`, or
-    those of the first chunk if `first` is None. Raises DataError.
+    """The non-empty chunks of a column, as arrays. All chunks must have the type of the array `first`, and
+    rows of the same shape as its rows; if `first` is None, the first chunk takes its place. Raises DataError.
     """
     row = 0
     for chunk in column.chunks:
@@ -60,7 +60,7 @@ class _Column:
         self._path, self._name, self._start = path, name, start
 
     def array(self, values: Any, each: int) -> Array:
-        """An Arrow array as a numpy array. Each row of the column holds `each` elements of `values`."""
+        """The Arrow array `values` as a numpy array. It holds `each` elements for each row of the column."""
         arrow = package("pyarrow", "pyarrow", "columns")
         shape = getattr(values.type, "shape", None)  # only Arrow's tensor types have a shape
         if isinstance(values.type, arrow.BaseExtensionType):

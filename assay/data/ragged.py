@@ -19,10 +19,10 @@ def padded(rows: Iterable[Any], length: int | None = None, fill: float = 0) -> A
     """Pad rows to one length.
 
     Returns `x` [n, length, …], where `fill` follows each row, and `mask` bool [n, length], which is True for
-    a row's own elements. A row is a list, array or tensor of numbers with at least one element. All rows must
-    have the same axes after the first, and `x` keeps these axes. `length` defaults to the length of the
-    longest row. The type of `x` is one that can hold all rows. Raises DataError, also for a row that is
-    longer than `length`.
+    a row's own elements. A row is a list, array or tensor of numbers with at least one element. The shapes of
+    the rows may differ only in the first axis, the length; `x` keeps the other axes. `length` defaults to the
+    length of the longest row. The type of `x` is one that can hold all rows. Raises DataError, also for a row
+    that is longer than `length`.
     """
     arrays = _arrays(rows)
     if length is None:
@@ -44,10 +44,11 @@ def packed(rows: Iterable[Any], length: int, fill: float = 0) -> Arrays:
     sequences one after the other, and then `fill`. `segment` counts the sequences of a row from 1, and is 0
     for `fill`. `position` counts the elements of each sequence from 0.
 
-    The mask `segment[:, :, None] == segment[:, None, :]` keeps attention inside a sequence; for causal
-    attention add `position[:, :, None] >= position[:, None, :]`. Every element then attends at least to
-    itself. The loss should count only where `segment > 0`. In next-token prediction, the target of an element
-    is the next element, and the loss should count only where both have the same segment, other than 0.
+    The mask `segment[:, :, None] == segment[:, None, :]` keeps attention inside a sequence. For causal
+    attention, `position[:, :, None] >= position[:, None, :]` must hold too. Every element then attends at
+    least to itself. The loss should count only where `segment > 0`. In next-token prediction, the target of
+    an element is the next element, and the loss should count only where both have the same segment, other
+    than 0.
 
     Sequences are placed in their order, each into the first row that has room (first fit), so the result is
     deterministic. No sequence is cut. Raises DataError, also for a sequence that is longer than `length`.
@@ -92,7 +93,9 @@ def _first_fit(lengths: list[int], most: int) -> tuple[list[tuple[int, int]], in
 
 
 def _arrays(rows: Iterable[Any]) -> list[Array]:
-    """The rows as arrays. All must have the same kind of number and the same axes after the first."""
+    """The rows as arrays. All must have the same kind of number, and their shapes may differ only in the
+    first axis. Raises DataError.
+    """
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         raise DataError(
             "rows", expected="rows of numbers", got=type(rows).__name__, remedy="pass a list of lists"

@@ -100,8 +100,8 @@ class Handle:
         on_progress: Callable[[Progress], object] | None = None,
         on_metrics: Callback | None = None,
     ) -> str:
-        """Wait until the task is over for good and, if it was settled, its result is fetched. Wait at most
-        `timeout` seconds. Returns the status. `on_progress` is called every second with the progress.
+        """Wait until the task is over for good and, if it was settled, until its result is fetched, but at
+        most `timeout` seconds. Returns the status. `on_progress` is called every second with the progress.
         `on_metrics`, like the `callbacks` of `train`, is called with the checked metrics of the last step of
         each segment, from the first segment on.
 

@@ -76,8 +76,8 @@ class Watch:
         self._seen_at = 0, 0.0
         """The newest block's time, and the monotonic time at which it was seen."""
         self._asked: set[bool] = set()
-        """The phases for which the reasons why nobody bids were looked up: False stands for the bidding
-        period, True for the time after it.
+        """The phases for which the command has already looked up why nobody bids: False stands for the
+        bidding period, True for the time after it.
         """
         self._untaken: list[str] = []
         self._refused = ""
@@ -229,8 +229,8 @@ class Watch:
         return may
 
     def _pass_time(self, until: float) -> None:
-        """Wait until the next look is due or a piece of work ends, whose outcome is then reported. Meanwhile,
-        show the progress.
+        """Wait until the next look is due, or until a piece of work ends; in the second case, report the
+        outcome of the work. Meanwhile, show the progress.
         """
         deadline = min(until, time.monotonic() + self._wait)
         while (left := deadline - time.monotonic()) > 0:

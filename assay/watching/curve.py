@@ -35,7 +35,9 @@ class Point:
 
 
 def wanted(checkpoints: int, segments: int) -> list[int]:
-    """The numbers of the checkpoints whose metrics are shown. Only checkpoints 1 … `checkpoints` are committed."""
+    """The numbers of the committed checkpoints whose metrics are shown. The committed checkpoints are 1 …
+    `checkpoints`; a task has `segments` segments in all.
+    """
     stride = -(-segments // MOST_POINTS)
     return [i for i in range(1, checkpoints + 1) if i % stride == 0 or i == segments]
 

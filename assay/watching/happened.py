@@ -33,9 +33,9 @@ class Happened:
     told: tuple[Told, ...] = ()
 
     def rewound(self, block: int, again: Sequence[Event]) -> tuple[Happened, list[Told]]:
-        """After a re-organisation back to a block, split the events into those that still stand and the
-        void ones. An event after that block still stands if the same transaction emitted it again (in
-        `again`).
+        """The events that still stand after a re-organisation of the chain, and those that it made void.
+        `block` is the last block that both branches share. An event after that block still stands if the same
+        transaction emitted it again; `again` holds the events that were emitted again.
         """
         repeated = {Told(event).key: event for event in again}
         kept, void = [], []

@@ -30,7 +30,7 @@ from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 
 ANSWER_SECONDS: Final = 10.0
-"""Seconds for a server to answer, in addition to the time that its bytes take at `LEAST_RATE`."""
+"""Seconds for a server to answer. The server also gets the time that the bytes of its answer take at `LEAST_RATE`."""
 ENTRY_BYTES: Final = 1_024
 """Maximum bytes of a tensor's entry in a checkpoint's JSON: the name takes 200, the root 64, eight lengths
 80.

@@ -85,6 +85,8 @@ class Printer:
 
 
 def clock(time: int) -> str:
-    """A second of the chain's time in local time, with the date if it is a day or more from now."""
+    """The text of a time that the chain gives in seconds. The text is in local time, with the date if the
+    time is a day or more from now.
+    """
     at, now = datetime.fromtimestamp(time), datetime.now()
     return at.strftime("%H:%M:%S" if abs((now - at).total_seconds()) < _DAY else "%Y-%m-%d %H:%M:%S")

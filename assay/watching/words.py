@@ -142,8 +142,8 @@ class Words:
         return f"a draw of {what} is asked for, by round {told['round']} of the beacon"
 
     def _looked_at(self, event: Event) -> int:
-        """The number of the seat or look that a look examines. A look of the first level examines a seat, any
-        other a look of the level below.
+        """The number of the seat or look that a look examines. A look of the first level examines a seat; a
+        look of any other level examines a look of the level below.
         """
         look = Look.of(event.arguments["look"])
         return look.looked_at(self._told.segments_per_seat(event.arguments["task"]))

@@ -1,8 +1,8 @@
-"""Checks a CUDA device: its bits against the CPU's, its speed against float32's, and the tests. Installs
-nothing.
+"""Checks a CUDA device: compares its bits with the CPU's and its speed with that of float32, and runs the
+tests. Installs nothing.
 
-`python3 -m benchmarks.cuda --all` runs from a checkout on a GPU machine with torch, triton, numpy and pytest,
-and writes one JSON file.
+`python3 -m benchmarks.cuda --all` is called in a checkout on a GPU machine with torch, triton, numpy and
+pytest, and writes one JSON file.
 
 | module | what it is |
 |---|---|

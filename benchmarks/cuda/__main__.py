@@ -193,8 +193,8 @@ def _device_name() -> str:
 
 
 def _beside() -> int:
-    """Number of parts that run in parallel. Four are enough to fill the device, and each needs the CPU too,
-    to capture and to compare.
+    """Number of parts that run in parallel: half the number of cores, but at least one and at most four. Four
+    are enough to fill the device, and each part also needs the CPU for captures and comparisons.
     """
     return max(1, min(4, (os.cpu_count() or 1) // 2))
 
@@ -231,7 +231,7 @@ def _variables(part: Part, dry: bool, beside: int) -> dict[str, str]:
 def observe(command: list[str], variables: dict[str, str], limit: float) -> dict[str, Any]:
     """Run a command for at most `limit` seconds; return the cells that it wrote and how it ended.
 
-    The environment variable `cells.FILE` tells the command where to write its cells.
+    The environment variable named by `cells.FILE` tells the command the file for its cells.
     """
     start = time.monotonic()
     kept = {name: value for name, value in os.environ.items() if name != launch.INTERPRETED}

@@ -14,7 +14,7 @@ Cells = Iterator[tuple[str, Callable[[], object]]]
 """Names of cells, and the functions that compute their values, which must be JSON-serialisable."""
 
 FILE = "ASSAY_CELLS"
-"""The environment variable that names the file."""
+"""Name of the environment variable that holds the path of the cells' file."""
 TRACEBACK_LINES = 12
 
 
@@ -31,8 +31,8 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 
 def is_well(line: Mapping[str, Any]) -> bool:
-    """Whether a cell reports no failure. A test's cell must say that the test passed or was skipped. Any
-    other cell must have a value, in which no bits differ and nothing is wrong.
+    """Whether a cell reports no failure. The cell of a test must say that the test passed or was skipped. Any
+    other cell must have a value, which must report neither different bits nor anything wrong.
     """
     if "outcome" in line:
         return line["outcome"] in ("passed", "skipped")

@@ -28,7 +28,7 @@ def rows() -> list[Row]:
 
 
 def cells(device: torch.device) -> Cells:
-    """The same rows as cells. A dry run uses the smallest model."""
+    """The rows of `rows` as cells, one cell for each density. A dry run uses the smallest model."""
     for density in DENSITIES:
         yield f"density {density}", partial(_as_json, device, density)
 

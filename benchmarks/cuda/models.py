@@ -23,7 +23,7 @@ class Model:
 
     name: str
     build: Callable[[int], CapturedStep]
-    """Makes the captured step of a schedule of the learning rate; the argument is the schedule's number of steps."""
+    """Makes the captured step. The argument is the number of steps in the schedule of the learning rate."""
     steps: int = 8
     dry_steps: int = 3
     """Steps in a dry run. From the third step on, a device executor tries to record a graph."""

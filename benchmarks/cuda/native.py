@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def is_there(library: str, root: Path = ROOT) -> bool:
-    """Whether a library for this Python is next to its sources."""
+    """Whether the library, built for this Python, exists next to the library's sources."""
     return any(Path(root, library + suffix).is_file() for suffix in EXTENSION_SUFFIXES)
 
 

@@ -43,14 +43,14 @@ FEW = ProductCall(
     Layout(Order.TERMS, True, False),
     *(False, (True, False), False, 1),
 )
-"""A small call for dry runs, because the interpreter takes seconds per tile. One operand has its elements
-apart in memory, the other is dense.
+"""A small call for dry runs, because the interpreter takes seconds per tile. The elements of one operand are
+apart in memory; the other operand is dense.
 """
 MODULES = ("elements", "lanes", "product", "rows", "sha256")
 
 
 def products(device: torch.device, name: str) -> Cells:
-    """Cells of a product kernel: for each pair of widths, the failure or null."""
+    """Cells of a product kernel. The cell of a pair of widths has the failure, or null if there is none."""
     dry = device.type == "cpu"
     kernel = (DRY if dry else KERNELS)[name]
     yield "available", partial(kernel.available, device)
@@ -64,7 +64,7 @@ def products(device: torch.device, name: str) -> Cells:
 
 
 def functions(device: torch.device) -> Cells:
-    """Cells with the device's self-check and with each function's digest."""
+    """Cells of the device's self-check and of each function, whose digest is compared with the expected one."""
     yield "self-check", partial(self_check, device)
     placed = _Placed(CudaFused(), device)
     for name, run in fused_self_test.TESTS.items():

@@ -22,14 +22,14 @@ TILES = (
     ((128, 64), (64, 128)),
     ((128, 128), (128, 128)),
 )
-"""Pairs of tiles, in rows and columns. The first tile of a pair is for products of 13 x 13 bits, the second
-for products of more bits. The pair in use comes first.
+"""Pairs of tile sizes, each given as (rows, columns). The first size of a pair is for products of 13 x 13
+bits, the second for products of more bits. The pair in use comes first.
 """
 
 
 def cells(device: torch.device) -> Cells:
-    """Milliseconds of a step in a CUDA graph for each pair of tiles, and whether its bits equal those of the
-    first pair.
+    """For each pair of tiles, the milliseconds of a step in a CUDA graph, and whether the step's bits equal
+    those with the first pair.
     """
     if device.type != "cuda":
         yield "tiles", (lambda: "left out: Triton's interpreter says nothing about speed")

@@ -61,7 +61,7 @@ GOALS = {SIZE: "0.35x"}
 
 
 def rows() -> list[Row]:
-    """Rows of steps with and without a CUDA graph, then of products, in which each kernel is compared with float."""
+    """Rows of steps with and without a CUDA graph, then rows of products, which compare each kernel with float."""
     if not torch.cuda.is_available():
         return []
     device = torch.device("cuda")
@@ -142,7 +142,7 @@ def _step_ratios(device: torch.device, graph: bool, how: str, size: str) -> list
 
 
 def _step_ms(device: torch.device, make: Callable[[], Action], size: str) -> dict[str, object]:
-    """Median milliseconds of a completed step, and the middle half."""
+    """The median and the middle half of the milliseconds that a completed step takes."""
     run = done(device, make())
     for _ in range(WARM):
         run()
@@ -215,7 +215,9 @@ class Exact:
 
 
 def _plain_step(device: torch.device, precision: str, size: str) -> Callable[[], None]:
-    """The same model's step in eager torch with fused AdamW, with its data on the device."""
+    """A step of the model of `exact_step` in eager torch with fused AdamW. The model and its data are on the
+    device.
+    """
     shape = _shape(device, size)
     data, batch = gpt.corpus(shape.context)["bytes"].to(device), TOKENS // shape.context
     model = gpt.make_model(shape).to(device)
@@ -243,7 +245,9 @@ def speed(device: torch.device, what: str, action: Action, operations: int) -> R
 
 
 def recorded(device: torch.device, action: Action) -> Action:
-    """An action that runs `action` `QUEUED` times. On a CUDA device, the action replays a recorded graph."""
+    """An action that runs `action` `QUEUED` times: by replaying a recorded graph on a CUDA device, by calling
+    `action` otherwise.
+    """
     if device.type != "cuda":
         return lambda: [action() for _ in range(QUEUED)]
     action()  # compiled and tested

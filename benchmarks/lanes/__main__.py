@@ -52,7 +52,9 @@ def measure(kept: dict[str, Any], jobs: int, size: str | None) -> None:
 
 
 def missing(kept: dict[str, Any]) -> list[Run]:
-    """Runs of the plan that are missing, as far as the budget allows them."""
+    """The missing runs of the plan, cut to the number of runs that the budget still allows; none if the
+    budget's core-hours are used up.
+    """
     hours = sum(row["seconds"] for row in kept["runs"]) / 3600
     known = {run for run, _ in outcomes(kept)}
     left = [run for run in runs() if run not in known]

@@ -171,7 +171,7 @@ def page(
 
 
 def _recommendation(found: Mapping[Run, Outcome]) -> str:
-    """The recommendation that follows from the runs; empty if one of these runs is missing."""
+    """The recommendation, which is derived from certain runs; empty if one of them is missing."""
 
     def losses(run: Run) -> list[float]:
         return [outcome.loss for one, outcome in found.items() if replace(one, seed=1) == run]
@@ -314,8 +314,9 @@ def seconds_of(run: Run, outcome: Outcome, link: float) -> float:
 
 
 def _reached(runs: Sequence[tuple[Run, Outcome]], link: float, seconds: float) -> tuple[float, int]:
-    """The lowest of the losses at which these runs have arrived after `seconds`, and the number of steps made
-    by then; infinity and 0 if no loss has been recorded by then.
+    """The lowest loss that any of these runs has reached after `seconds`, and the number of steps that it
+    took. The last loss that a run has recorded by then counts. Infinity and 0 if no run has recorded a loss
+    by then.
     """
     found = [(math.inf, 0)]
     for run, outcome in runs:

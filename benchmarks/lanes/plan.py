@@ -21,8 +21,8 @@ CURVES = "0.9M"
 """The size whose losses are recorded during training, for the comparison at equal time."""
 GARBAGE = "garbage for ten rounds"
 TIGHT = -5
-"""A maximum exponent that still fits the changes in one round of training, which has five steps at a rate of
-0.003.
+"""A maximum exponent that is still large enough for the changes that one round of training makes. Such a
+round has five steps at a rate of 0.003.
 """
 MOST_RUNS, MOST_CORE_HOURS = 60, 12.0
 
@@ -111,12 +111,12 @@ def _rates() -> Iterator[Run]:
 
 
 def _confirmed(seed: int) -> Iterator[Run]:
-    """Runs with a larger model than in the screening: one lane alone, and, for each amount of traffic, the
-    lanes with the settings that screened best.
+    """Runs with a larger model than in the screening: one lane alone, and lanes with the settings that did
+    best in the screening, for each amount of traffic.
 
-    With seed 1, there is also all-reduce, and there are two runs that take about as long as four lanes that
-    send 1/8 of the parameters: a short all-reduce (over links of 100 Mbit/s), and a long run of one lane
-    alone (10 Mbit/s).
+    Seed 1 also has a run of all-reduce and two runs of other lengths. These two take about as long as four
+    lanes that send 1/8 of the parameters: a short run of all-reduce, if links have 100 Mbit/s, and a long run
+    of one lane alone, if links have 10 Mbit/s.
     """
     alone, lanes = Run(CURVES, "alone", seed=seed), Run(CURVES, "lanes", width=4, inner=5, seed=seed)
     yield alone

@@ -15,7 +15,9 @@ COLOURS = {"lanes": "#c2410c", "mean": "#1d4ed8", "nesterov": "#0f766e", "all-re
 
 
 def losses_by_traffic(found: Mapping[Run, Outcome], path: Path) -> None:
-    """Plot held-out loss over the bytes received relative to all-reduce, for four lanes of the smallest model."""
+    """For four lanes of the smallest model, plot the held-out loss against the received bytes. The bytes are
+    relative to those of all-reduce.
+    """
     shown = {run: outcome for run, outcome in found.items() if run.size == "0.1M" and not run.fault}
     reduced = next((o for run, o in shown.items() if run.rule == "all-reduce" and run.width == 4), None)
     alone = next((o for run, o in shown.items() if run.rule == "alone"), None)

@@ -104,8 +104,8 @@ class Processes:
         before: Sequence[Callable[[], None]] = (),
         finished: bool = True,
     ) -> bool:
-        """Start a lane and wait until it ends; with `finished`, having the result is enough. Return whether
-        the lane has ended.
+        """Start a lane and wait until it has ended. With `finished`, also stop waiting when the lane has the
+        result. Return whether the lane has ended.
         """
         process, result = self.start(lane, members, *arguments, before=before), self.kept(lane) / RESULT
         until(f"lane {lane}", lambda: process.poll() is not None or (finished and result.exists()))

@@ -71,7 +71,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Measured:
-    """Mean seconds of the counted rounds, and the seconds that each lane computed, by round and lane."""
+    """Mean seconds of the counted rounds, and each lane's computing time in seconds, by round and lane."""
 
     round: float
     computed: list[list[float]]

@@ -13,15 +13,15 @@ from typing import Self
 from urllib.parse import urlsplit
 
 PIECE = 1 << 11
-"""Bytes forwarded at a time. Pieces are as small as packets, because each piece waits for earlier ones on
-both links.
+"""Bytes forwarded at a time. Pieces are as small as packets, because on each of the two links a piece waits
+until all earlier ones have passed.
 """
 ON_LINK, UNDER_WAY = 4, 1_024
-"""The most pieces of a connection that may wait for a link, and the most that may have passed all links but
-not yet arrived.
+"""`ON_LINK`: the most pieces of a connection that may wait for one link. `UNDER_WAY`: the most pieces of a
+connection that may have passed all links without having arrived.
 """
 BURST = 0.005
-"""Seconds of lost time that a link may make up for, because waiting tasks are woken late."""
+"""Seconds of lost time that a link may make up for. Time is lost because waiting tasks are woken late."""
 
 _Pieces = asyncio.Queue[tuple[float, bytes]]
 
@@ -51,7 +51,8 @@ class Path:
     """The path of a server's answers: the server's uplink, the client's downlink, and a `delay` in seconds,
     which also applies to requests.
 
-    `loss` is the chance that a piece is lost, which breaks the connection. Changes apply to later pieces.
+    `loss` is the chance that a piece is lost; a lost piece breaks the connection. If these attributes are
+    changed, the change applies to later pieces.
     """
 
     links: Sequence[Link] = ()

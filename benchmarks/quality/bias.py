@@ -21,7 +21,9 @@ SINK = 0.94
 
 @dataclass(frozen=True)
 class Errors:
-    """`signed`: sum of the errors over the sum of true magnitudes. `norm`: norm of the errors over the true norm."""
+    """`signed`: sum of the errors, divided by the sum of the true magnitudes. `norm`: norm of the errors,
+    divided by the true norm.
+    """
 
     signed: float
     norm: float
@@ -64,12 +66,12 @@ def tail_words(px: int, py: int, tokens: int = 65_536) -> float:
 
 
 def unigram(px: int, py: int, tokens: int = 65_536, words: int = 1024, steps: int = 24) -> float:
-    """KL divergence, in nats, from the empirical word distribution, which is Zipf's, to the one that a
-    softmax learns.
+    """KL divergence, in nats, from the empirical distribution of words, which is Zipf's, to the distribution
+    that a softmax learns.
 
-    A logit's gradient is the sum over tokens of probability - onehot: one contraction, as in an LM head. The
-    probability minus the mean gradient estimates the word's frequency; each step covers half of the distance
-    to it, in logarithms.
+    A logit's gradient is the sum over tokens of (probability - onehot). It is one contraction, as in an LM
+    head. A word's probability minus its mean gradient estimates the word's frequency. Each step covers half
+    of the distance between the logarithms of the probability and of this estimate.
     """
     frequency = 1.0 / torch.arange(1, words + 1, dtype=torch.float64)
     counts = torch.clamp((frequency / frequency.sum() * tokens).floor().long(), min=1)

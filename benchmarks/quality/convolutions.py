@@ -44,7 +44,7 @@ TABLES: dict[str, tuple[tuple[int, int], ...]] = {
     "20 x 20, 20 x 13, 20 x 13": ((20, 20), (20, 13), (20, 13)),
     "20 x 20, 20 x 20, 20 x 20": ((20, 20), (20, 20), (20, 20)),
 }
-"""For each table's name, the bits of the forward pass, of the input's gradient, and of the weight's gradient."""
+"""The bits of the forward pass, of the input's gradient and of the weight's gradient, by the name of the table."""
 EMULATED = "16 x 16, 16 x 16, 16 x 16"
 TIMED = ("13 x 13, 13 x 13, 20 x 13", "20 x 13, 20 x 13, 20 x 13", "20 x 20, 13 x 13, 20 x 13")
 """The tables that are timed. The first is version 1 of the table in arithmetic.md section 4, and the last is
@@ -56,9 +56,9 @@ BATCH, STEPS, RATE = 32, 500, 0.02
 BATCHES = (1, 2)
 """Seeds of the weights and of the batches whose gradients are compared."""
 MATTERS = 1e-3
-"""Share of the whole gradient's norm below which a tensor counts only in the errors of the whole gradient.
-For example, if a normalisation follows a scale, the scale's true gradient is 0 and its float32 gradient is
-noise.
+"""A tensor counts only in the errors of the whole gradient if the norm of its gradient is below this share of
+the whole gradient's norm. For example, if a normalisation follows a scale, the scale's true gradient is 0 and
+its float32 gradient is noise.
 """
 
 
@@ -66,9 +66,9 @@ noise.
 class Network:
     """A model by its name in timm (None means `benchmarks.resnet`), and the batch size for its gradients.
 
-    It is trained with each of `seeds` in every arithmetic, which takes minutes per training. With the seeds
-    in `more`, it is trained only in float32 and with the default bits, because four seeds do not average out
-    the noise.
+    The model is trained with each of `seeds` in every arithmetic, which takes minutes per training. With the
+    seeds in `more`, it is trained only in float32 and with the default bits. These further seeds are needed
+    because four seeds do not average out the noise.
     """
 
     name: str
@@ -159,7 +159,7 @@ def measure() -> dict[str, Any]:
 
 
 def _errors(network: Network, table: str) -> dict[str, float]:
-    """The largest of each kind of error over the batches."""
+    """For each kind of error, the largest value in any of the batches."""
     every = [
         _kept(f"gradient {network.name} {table} {seed}", partial(gradient_errors, network, table, seed))
         for seed in BATCHES
@@ -198,9 +198,10 @@ def _kept(name: str, find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def gradient_errors(network: Network, table: str, seed: int) -> dict[str, float]:
     """Errors of the first step's loss and gradients against float64 on the same batch.
 
-    `loss` is relative. `gradient` is the norm of the difference divided by the norm of the whole gradient.
-    `turned` is one minus the least cosine, and `norm` is the largest relative error of a norm; both are taken
-    over the tensors that are not below `MATTERS`.
+    `loss` is the relative error of the loss. `gradient` is the norm of the gradient's error divided by the
+    norm of the whole true gradient. `turned` is one minus the least cosine between a tensor's gradient and
+    its true gradient. `norm` is the largest relative error of the norm of a tensor's gradient. `turned` and
+    `norm` are taken over the tensors that are not below `MATTERS`.
     """
     subject = replace(network.subject(), batch=network.images)
     batch = drawn(subject, seed, 0)
@@ -241,7 +242,9 @@ def _gradient(p: Tensor) -> Tensor:
 
 
 def _exact(network: Network, subject: Subject, table: str, seed: int) -> tuple[float, dict[str, Tensor]]:
-    """Loss and gradients of the captured step. After the first step, SGD's momentum is the gradient."""
+    """Loss and gradients of the captured step. The gradients are read from SGD's momentum, which equals them
+    after the first step.
+    """
     model = network.make(seed)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.9)
     step = capture(

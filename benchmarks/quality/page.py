@@ -27,8 +27,8 @@ def page(measured: Measured, elementary: Mapping[str, Measured]) -> str:
 
 
 def noise_ratios(subject: Measured) -> dict[str, float]:
-    """For each figure, the distance between the exact and the float32 mean, in standard deviations of float32
-    over seeds.
+    """For each figure, the distance between its mean in exact training and its mean in float32 training. The
+    unit is the standard deviation over seeds in float32.
     """
     return {
         figure: abs(mean(subject["exact"][figure]) - mean(subject["float32"][figure]))

@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def run(options: dict[str, object]) -> ExitCode:
-    """Run the cheat until it is slashed. Raises StakeSlashed."""
+    """Run the solver's node with the cheating executor. Raises StakeSlashed when the stake is slashed."""
     home = Home.find()
     flags = {
         "rpc": options["rpc"],

@@ -26,7 +26,9 @@ LEAST: Final = 12
 
 @dataclass(frozen=True)
 class Criterion:
-    """A bound, and the process with the largest value of the bounded quantity."""
+    """A limit on some quantity of each process, the largest value of this quantity, and the process that has
+    this value.
+    """
 
     what: str
     party: str
@@ -46,8 +48,8 @@ class Criterion:
 
 
 def criteria(found: Samples) -> list[Criterion]:
-    """All criteria that can be evaluated: the slopes of sessions that are long enough, and the requests of
-    each idle stretch.
+    """All criteria that can be evaluated: those on the slopes in each session that is long enough, and those
+    on the requests in each idle stretch.
     """
     return [*_slopes(found), *_calls(found)]
 

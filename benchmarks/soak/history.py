@@ -89,7 +89,9 @@ class History:
         return self._submitter.deployment
 
     def make(self, count: int) -> range:
-        """Make `count` past tasks and return their numbers. The chain must mine a block per transaction."""
+        """Make `count` past tasks and return their numbers. The chain must be one that mines a block for each
+        transaction; this is switched off while the tasks are made.
+        """
         first = self._submitter.market.tasks() + 1
         tasks = range(first, first + count)
         if not count:

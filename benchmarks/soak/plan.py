@@ -59,7 +59,7 @@ class Plan:
     idle_blocks: int = 30
 
     def is_false(self, task: int) -> bool:
-        """Whether a cheat trains this task. It trains the middle one of each `cheat_every` tasks."""
+        """Whether a cheat trains this task. Of each `cheat_every` tasks, a cheat trains the middle one."""
         return task % self.cheat_every == self.cheat_every // 2
 
     @property

@@ -15,7 +15,9 @@ from protocol.chain.views import NOBODY, TaskStatus, TaskView
 PATIENCE: Final = 900.0
 """Seconds within which some task must progress. The limit is long, because the machine may be busy."""
 TOGETHER: Final = 300
-"""Deadlines at most this many seconds after the next one are passed at once with it. A task's periods are longer."""
+"""Deadlines that come at most this many seconds after the next deadline are passed together with it. A task's
+periods are longer than this.
+"""
 LOOK: Final = 0.3
 WORK: Final[int | None] = None
 """Marks a task in which some party has work to do before the next deadline."""

@@ -45,7 +45,8 @@ class Party:
 
 @dataclass(frozen=True)
 class Sample:
-    """Measurements after a task, which was the `finished`th to end, `seconds` after the session's start.
+    """Measurements made when a task has ended, `seconds` after the session's start. It was the `finished`th
+    task to end.
 
     `chain` is the resident memory of the development chain's node, in bytes.
     """

@@ -106,7 +106,7 @@ class Life:
         until(lambda: all(seat.attested for seat in self._audit.seats(task)), "all seats' attestations")
 
     def _level(self, task: int) -> None:
-        """Play one draw of looks, and the looks that it picks."""
+        """Play one draw of looks. If the task is not audited after this draw, also play the looks that were drawn."""
         self._market.replaying.let(0)
         self._draw(task)
         until(lambda: not self._audit.audit(task).pending, "a draw of looks")
@@ -119,7 +119,9 @@ class Life:
         until(lambda: not self._audit.audit(task).looking, "all looks' attestations")
 
     def _draw(self, task: int) -> None:
-        """Move the clock to the time of the draw's beacon round."""
+        """Wait until a draw is pending or the task is audited, then move the clock to the time of the draw's
+        beacon round.
+        """
         until(lambda: self._audit.audit(task).pending or self._audit.audit(task).audited, "a pending draw")
         self._market.skip_to(self._market.deployment.beacon.time_of(self._audit.audit(task).round))
 

@@ -57,7 +57,7 @@ _TOKENS: Final = 200_000 * TOKEN
 
 
 class Gate:
-    """Holds work back: steps after `limit` wait. If `limit` is None, no step waits."""
+    """Holds work back: a step whose number is greater than `limit` has to wait. If `limit` is None, no step waits."""
 
     def __init__(self) -> None:
         self._limit: int | None = None

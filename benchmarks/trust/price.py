@@ -24,9 +24,9 @@ from protocol.tasks.task import RATE_OF_ALL
 from sim.trust_table import PARTS, ROLLUP
 
 DRAWS: Final = frozenset({"draw", "draw (refused)"})
-"""Calls that the fees for draws pay for, whichever party makes the call."""
+"""Calls that are paid for by the fees for draws, whichever party makes these calls."""
 LOOKS: Final = frozenset({"attest look", "attest look (refused)", "release look", "reveal"})
-"""Calls that a look causes, by its looker and by the seat that it checks."""
+"""Calls that a look causes. The looker makes them, or the seat that the looker checks."""
 ONCE: Final = frozenset({"announce", "approve", "deposit", "register"})
 """Calls that a party makes only once, because its tokens stay in the vault for later tasks."""
 
@@ -130,8 +130,8 @@ def audit_days(records: Sequence[Record]) -> float:
 
 
 def _expected(records: Sequence[Record], what: Callable[[Record], float]) -> float:
-    """The mean over tasks with looks and tasks without, weighted by the terms' probabilities of having looks
-    and having none.
+    """A weighted sum of two means: the mean over tasks with looks, and the mean over tasks without looks. The
+    weights are the probabilities that a task has looks or has none, which follow from the terms.
     """
     made = amounts()
     none = float((1 - Fraction(made.look_chance, RATE_OF_ALL)) ** made.slots)

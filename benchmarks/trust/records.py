@@ -31,7 +31,7 @@ class Call:
     time: int
     receipt: Receipt
     events: tuple[Event, ...]
-    """Events of the vault."""
+    """The events that the vault emitted in this transaction."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Chain:
         self._first = market.first_block
 
     def before(self) -> Gas:
-        """The gas of all transactions that the parties have made so far. Before the first task, these are
-        what is needed to take part.
+        """The gas of all transactions that the parties have made so far. Until the first task is posted,
+        these are the transactions that are needed to take part.
         """
         return gas_of(list(self.calls(self._first, self._connection.block().number)))
 
@@ -137,8 +137,8 @@ def _selectors(contract: Contract) -> dict[bytes, str]:
 
 
 def _paid(calls: list[Call], function: str) -> list[int]:
-    """Amounts paid out of locks by the calls of a function, in order. A settlement pays the seats, then the
-    solver.
+    """Amounts paid out of locks in calls of the function `function`, in order. A settlement pays the seats
+    first, then the solver.
     """
     return [
         event.arguments["amount"]
@@ -150,7 +150,7 @@ def _paid(calls: list[Call], function: str) -> list[int]:
 
 
 def _locked(calls: list[Call]) -> Counter[str]:
-    """Locked amounts times seconds, by the function that locked the amounts."""
+    """Each locked amount times the seconds for which it was locked, summed by the function that locked the amount."""
     maker: dict[int, str] = {}
     found: Counter[str] = Counter()
     for call in calls:

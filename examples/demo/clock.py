@@ -18,12 +18,12 @@ from protocol.chain.views import NOBODY, AuditView, TaskStatus, TaskView
 from protocol.dispute.view import Phase
 
 NO_MOVE = "ElementAgrees"
-"""The contract's error if somebody asks it to judge an element that is correct, as the accuser logs it. After
-this error, the accuser has no move left.
+"""The name of the contract's error when it is asked to judge an element that is correct, as this name appears
+in the accuser's log. After this error, the accuser has no move left.
 """
 TOGETHER_SECONDS = 600
-"""Deadlines within this many seconds of the next one are passed at once, such as the end of bidding for all
-tasks. The deadlines of a single task are further apart.
+"""Deadlines that come within this many seconds after the next deadline are passed together with it, for
+example the ends of bidding for all tasks. The deadlines of a single task are further apart.
 """
 
 
@@ -64,7 +64,7 @@ class Clock:
         return self._first([self._audited(story, task), self._accused(story, task)])
 
     def _is_refused(self, story: Story) -> bool:
-        """Whether the story's run has to be refused, and the solver's process has ended."""
+        """Whether the story is one whose run must be refused, and the solver's process has already ended."""
         return story.refused and self._stage.children.exit_code(self._stage.process(story)) is not None
 
     def _audited(self, story: Story, task: TaskView) -> int | None:

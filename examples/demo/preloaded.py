@@ -25,8 +25,8 @@ IMPORTED: Final = (
     "verifier.node",
     "tests.adversaries.__main__",
 )
-"""Modules that the fork server loads. Together with what they import, they are everything that the commands
-import, at their start or later.
+"""Modules that the fork server loads. They and the modules that they import include everything that the
+commands import, at their start or later.
 """
 
 _context = get_context("forkserver")

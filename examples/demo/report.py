@@ -130,7 +130,7 @@ def withheld(ledger: Ledger, task: int) -> dict[str, Any]:
 
 
 def deciding_game(ledger: Ledger, slashed: Event) -> int:
-    """The game that slashed the stake, which ended in the same transaction."""
+    """The game whose end slashed the stake. The game's end and the event `slashed` are in the same transaction."""
     act = next(act for act in ledger.acts if act.transaction == slashed.log.transaction)
     ended = act.event("Ended")
     assert ended is not None, "a stake is slashed by the end of a game"
@@ -161,7 +161,9 @@ def whereabouts(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
 
 
 def judged(names: Names, calls: Sequence[int], event: Event, block: int | None) -> dict[str, Any]:
-    """The computed and the claimed number in a judgment. If the row was split, both are numbers of one block."""
+    """The computed and the claimed number in a judgment. If the row was split into blocks, both numbers are
+    those of the judged block.
+    """
     n, element, claimed, computed = (event.arguments[k] for k in ("n", "element", "claimed", "computed"))
     instruction = names.instruction(calls, n)
     type_ = instruction.result if block is None else WORD

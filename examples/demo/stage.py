@@ -44,8 +44,8 @@ DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, ON
 )
 FIRST_SEATED = FIRST_SOLVER + len(STORIES)
 FIRST_REFUSED = DEVELOPMENT_ACCOUNTS - 5
-"""Index of the first account of REFUSED, which are the last five development accounts. One process runs all
-accounts of SEATED; another process runs VERIFIER.
+"""Index of the first account in REFUSED, the range of the last five development accounts. One process runs
+all accounts in SEATED; another process runs VERIFIER.
 """
 SEATED = range(FIRST_SEATED, FIRST_REFUSED)
 REFUSED = range(FIRST_REFUSED, DEVELOPMENT_ACCOUNTS)
@@ -251,8 +251,8 @@ class Stage:
                 self._start_outsourcer(self.tasks[story.letter])
 
     def _register(self, index: int, level: int, own: Terms) -> None:
-        """Register an account that only this story can draw, because the other tasks are posted earlier, or
-        because the account's offer excludes them.
+        """Register an account that can be drawn only in the story with the terms `own`. It cannot be drawn
+        for the other tasks, because they are posted earlier, or because the account's offer excludes them.
         """
         everything, fee = 2**64 - 1, own.seat_fee * 10**9 // own.seat_operations
         offer = Offer(everything, everything, own.seat_lock, fee, own.least_fee, own.seat_period)

@@ -51,11 +51,11 @@ class Point(NamedTuple):
 
 
 class MapHints(NamedTuple):
-    """An inverse and square roots for mapping a field element u to the curve y^2 = g(x) = x^3 + 3. With
-    them, the mapping needs no division and no root.
+    """An inverse and square roots for mapping a field element u to the curve y^2 = g(x) = x^3 + 3. With them,
+    the mapping needs no division and no root.
 
-    All are below P. The roots have the parity of u, so they are unique, and so are the hints of a message.
-    x1, x2 and x3 are the `candidates` of u.
+    All three numbers are below P. The roots have the parity of u, so they are unique, and so are the hints of
+    a message. x1, x2 and x3 are the `candidates` of u.
     """
 
     inverse: int
@@ -65,8 +65,8 @@ class MapHints(NamedTuple):
     one of the two is a square.
     """
     other: int
-    """0 if g(x1) is a square. Otherwise exactly one of g(x2) and g(x3) is a square, and this is its square
-    root.
+    """0 if g(x1) is a square. Otherwise exactly one of g(x2) and g(x3) is a square, and `other` is the square
+    root of that one.
     """
 
 
@@ -75,7 +75,7 @@ Hints = tuple[MapHints, MapHints]
 
 
 def round_message(round: int) -> bytes:
-    """Return the 32 bytes that a round's signature signs."""
+    """Return the message of a round: the 32 bytes that are signed."""
     if not 0 < round < 1 << 64:
         raise BeaconError("round of the beacon", expected="1 to 2^64 - 1", got=round)
     return keccak(round.to_bytes(8, "big"))

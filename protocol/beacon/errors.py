@@ -12,8 +12,8 @@ class BeaconError(AssayError):
 
 
 class NetworkError(BeaconError):
-    """No network has the given name, a network's file is missing, unreadable or not of the form of
-    networks.toml, or the network's key does not follow from the account that is to sign for it.
+    """No network has the given name; or a network's file is missing, unreadable or not of the form of
+    networks.toml; or the network's key does not follow from the account that is to sign for it.
     """
 
 

@@ -14,8 +14,8 @@ _TAG: Final = b"assay beacon 1"
 
 
 def secret_of(account_key: bytes) -> int:
-    """The secret scalar of the account with this private key of 32 bytes: an HMAC-SHA-512, reduced to the
-    range 1 to ORDER - 1. The hash has 512 bits and the order only 254, so the scalar is close to uniform. The
-    scalar does not reveal the account's key.
+    """The beacon's secret scalar, derived from an account's private key of 32 bytes: an HMAC-SHA-512, reduced
+    to the range 1 to ORDER - 1. The hash has 512 bits and the order only 254, so the scalar is close to
+    uniform. The scalar does not reveal the account's key.
     """
     return int.from_bytes(hmac.digest(account_key, _TAG, sha512), "big") % (ORDER - 1) + 1

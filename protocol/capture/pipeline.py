@@ -358,8 +358,8 @@ def _traced_again(
     before: PythonState,
     taken: Collection[str],
 ) -> list[Problem]:
-    """Trace the step again, with other learning rates. Returns the problems of this trace if it fails.
-    Otherwise returns the first of these that exists:
+    """Trace the step again, with other learning rates. If this trace fails, returns its problems. Otherwise
+    returns the problems of the first kind in this list that occurs:
 
     - a problem for each Python value that the step changes,
     - a problem for the first difference between the traces,

@@ -50,8 +50,8 @@ class Report:
 
 @dataclass(frozen=True)
 class Origin:
-    """The submitter's own objects, not copies, from which a step was captured, and what was traced from them.
-    `preflight.following` trains these objects in torch.
+    """The objects from which a step was captured, which are the submitter's and not copies, and what was
+    traced from them. `preflight.following` trains these objects in torch.
 
     `draws` holds one mapping per phase, from the names of nodes in its `traced` graph to the way in which
     their random numbers are drawn. A step that is `resumed` starts from another task's state, not from the

@@ -36,12 +36,12 @@ class Audit(BoundContract):
         return self.write("resume")
 
     def redraw(self, task: int) -> Receipt:
-        """Request another draw for the task's seats, or looks, that have not attested in time."""
+        """Request another draw for those seats of the task, or those looks, that have not attested in time."""
         return self.write("redraw", task)
 
     def lapse(self, task: int) -> Receipt:
-        """Cancel a draw for the task's looks, or for a jury that a look requested, if it was not executed
-        within the stall period after its round. This ends the task's looks and the jury.
+        """Cancel a draw that was not executed within the stall period after its round. It must be a draw for
+        the task's looks, or for a jury that a look requested. This ends the task's looks and the jury.
         """
         return self.write("lapse", task)
 
@@ -75,7 +75,7 @@ class Audit(BoundContract):
         return self.write_once("release", task, seat)
 
     def registered(self) -> int:
-        """Number of registrations that have not resigned. Posting a task requires at least one."""
+        """Number of registered accounts that have not resigned. Posting a task requires at least one."""
         return int(self.read("registered"))
 
     def registration(self, account: str, block: BlockId = "latest") -> Registration | None:

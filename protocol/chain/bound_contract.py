@@ -32,12 +32,12 @@ class BoundContract:
         self._idempotency = None if sender is None else Idempotency(sender.journal, connection)
 
     def read(self, function: str, *arguments: Any, block: BlockId = "latest") -> Any:
-        """The single value (or struct, as a tuple) that a view returns."""
+        """The single value (or struct, as a tuple) that a view function returns."""
         values = self.read_all(function, *arguments, block=block)
         return values[0]
 
     def read_all(self, function: str, *arguments: Any, block: BlockId = "latest") -> tuple[Any, ...]:
-        """All values that a view returns."""
+        """All values that a view function returns."""
         return self.connection.call(self.contract, self.address, function, *arguments, block=block)
 
     def ask_ahead(self, function: str, *lists: Sequence[Any], block: BlockId = "latest") -> None:
@@ -47,9 +47,9 @@ class BoundContract:
         self.connection.ask_ahead(self.contract, self.address, function, *lists, block=block)
 
     def write(self, function: str, *arguments: Any, intent: str | None = None, value: int = 0) -> Receipt:
-        """Send a call with `value` wei and wait for its receipt. Without an `intent`, the call is a new one.
-        If an interrupted command sent the same call, this waits for that transaction instead. Raises
-        AccountError without a sender, and what `Sender.send` raises.
+        """Send a call with `value` wei and wait for its receipt. Without an `intent`, the call is a new one,
+        unless an interrupted command sent the same call: then this waits for that command's transaction.
+        Raises AccountError if there is no sender, and what `Sender.send` raises.
         """
         sender, call = self._sender(function), self._call(function, arguments, value)
         if intent is not None:
@@ -59,8 +59,8 @@ class BoundContract:
             return sender.send(call, own)
 
     def interrupted(self, function: str, *arguments: Any) -> str | None:
-        """The intent under which an interrupted command sent the same call and did not see its outcome; None
-        if there is none.
+        """If an interrupted command sent this call and did not see its outcome, the intent under which it did
+        so; otherwise None.
         """
         return (
             None

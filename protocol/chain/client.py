@@ -76,7 +76,7 @@ class Client:
 
     @property
     def inclusion(self) -> float:
-        """Seconds to expect between sending a transaction and its receipt; at least two blocks."""
+        """Seconds to expect between sending a transaction and its receipt, never less than two block times."""
         taken = Inclusion() if self.sender is None else self.sender.inclusion
         return taken.seconds(self.connection.block_time)
 
@@ -85,8 +85,9 @@ class Client:
         return self.connection.block().time
 
     def tokens(self, account: str | None = None) -> tuple[int, int]:
-        """An account's free tokens in the vault, and its tokens outside the vault; by default this account's.
-        Both are read at one block, which is not older than any seen before.
+        """Two amounts: the tokens of `account` that are free in the vault, and its tokens outside the vault.
+        The default is the account of this client. Both amounts are read at one block, which is not older than
+        any seen before.
         """
         block, owner = self.connection.block().number, account or self.address
         return self.vault.free(owner, block), self.token.balance_of(owner, block)
@@ -116,8 +117,8 @@ class Client:
             self.sender.tend()
 
     def fund(self, amount: int) -> list[Receipt]:
-        """Deposit tokens of the account until its free balance in the vault is at least `amount`. Returns the
-        receipts of the transactions that it sent.
+        """Ensure that the account's free balance in the vault is at least `amount`, by a deposit of the
+        missing tokens. Returns the receipts of the transactions that were sent for this.
         """
         missing = amount - self.tokens()[0]
         if missing <= 0:

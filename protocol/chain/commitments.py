@@ -1,8 +1,8 @@
 """Priority commitments, their bonds, and payments to seats after a conviction
 (contracts/src/interfaces/ICommitments.sol).
 
-`Game.challenge` and `Game.challenge_blind` open a commitment; after a conviction `Commitments.open_late`
-does. An argument `seat` is the number of a seat, or `NO_SEAT` (protocol.dispute.keys).
+A commitment is opened by `Game.challenge` or `Game.challenge_blind` or, after a conviction, by
+`Commitments.open_late`. An argument `seat` is the number of a seat, or `NO_SEAT` (protocol.dispute.keys).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Commitments(BoundContract):
         return self.write_once("openLate", task, segment, salt, seat)
 
     def forfeit(self, challenger: str, commitment: bytes) -> Receipt:
-        """Burn the bond of any account's commitment that was not opened in time."""
+        """Burn the bond of a commitment that was not opened in time. Any account may have made the commitment."""
         return self.write_once("forfeit", challenger, commitment)
 
     def forfeit_all(self, commitments: Sequence[tuple[str, bytes]]) -> list[Sent]:

@@ -1,8 +1,9 @@
 """A connection to a chain: retried reads of blocks, contracts and accounts, through one or more of its nodes.
 
-Reads are retried, because asking twice changes nothing. Reads of a given block, calls and nonces at a given
-block, and reads of the logs of a block given by its hash are retried even if a node says that it does not
-have the block, because that node may lag behind the one that answered before.
+Reads are retried, because asking twice changes nothing. A node may say that it does not have a block, because
+it lags behind the node that answered before. Even then, three kinds of reads are retried: a given block
+itself, a call or a nonce at a given block, and the logs of a block given by its hash.
+
 `broadcast` is the only write and is never retried here: `transactions` uses the journal to decide whether to
 send again.
 """
@@ -140,8 +141,8 @@ class Connection:
         )
 
     def request_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """The results of several requests that only read, sent together. The result of a failed request is
-        its Reverted or RpcRefused.
+        """The results of several requests that only read, sent together. For a failed request, the list
+        contains the error, Reverted or RpcRefused, instead of a result.
 
         Raises RpcUnavailable.
         """
@@ -233,8 +234,9 @@ class Connection:
     def block(self, block: BlockId = "latest") -> Block:
         """A block by number, hash or tag. Raises RpcRefused if no node has it.
 
-        The latest block is not older than any seen before, unless repeated reads confirm an older one: then
-        the chain was re-organised to a shorter one. Inside a view, the latest block is the view's block.
+        The latest block is not older than any seen before, with one exception: if repeated reads confirm an
+        older block, the chain was re-organised to a shorter one, and that block is returned. Inside a view,
+        the latest block is the view's block.
         """
         pinned = self._pinned.block
         if block != "latest":
@@ -366,7 +368,9 @@ class Connection:
         return pinned.hash if pinned is not None and block in ("latest", pinned.number) else block
 
     def _told(self, what: Any, ask: Callable[[], Answer]) -> Answer:
-        """The answer at the view's block, fetched once. Outside a view it is fetched each time."""
+        """The answer of `ask`. Inside a view, it is fetched only once for the view's block and kept under the
+        key `what`; outside a view, it is fetched each time.
+        """
         if not self.is_viewing:
             return ask()
         told = self._pinned.told

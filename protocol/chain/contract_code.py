@@ -23,7 +23,9 @@ def code_difference(connection: Connection, made: Contract, address: str) -> str
 
 
 def without_immutables(made: Contract, code: bytes) -> bytes:
-    """Runtime code with zeros in place of the immutables that the constructor wrote, as the compiler outputs it."""
+    """Runtime code as the compiler outputs it, that is, with zeros in place of the immutables that the
+    constructor wrote.
+    """
     bare = bytearray(code)
     for places in made.immutables:
         for start, length in places:

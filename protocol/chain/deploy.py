@@ -33,8 +33,8 @@ def deploy(
     """Deploy the contracts that `plan` gives for the sender and these arguments, unless they exist, and write
     the deployment file. The default beacon network depends on the chain (`network_of`).
 
-    Raises what `prepare` raises before anything is sent, DeploymentError if a contract was initialised with
-    other addresses, and what `Sender.send` raises.
+    Before anything is sent, raises what `prepare` raises. Later, raises DeploymentError if a contract was
+    initialised with other addresses, and what `Sender.send` raises.
     """
     connection = sender.connection
     network = network or network_of(connection.chain_id)

@@ -37,9 +37,10 @@ TASK: Final = (
     *("show", "approve", "deposit", "post"),
     *("bid", "assign", "first progress", "progress", "progress", "submit", "settle", "withdraw"),
 )
-"""Calls of a task's submitter and solver. The submitter shows a beacon round, because the last one shown is
-too old, and deposits its escrow. The solver bids once, commits its progress three times, submits, and
-withdraws its pay. `python -m benchmarks.trust` counts the calls that nodes really make.
+"""Calls of a task's submitter and solver. The submitter first shows a beacon round, because the last one
+shown is too old; then it deposits its escrow and posts the task. The solver bids once, commits its progress
+three times, submits, and withdraws its pay. `python -m benchmarks.trust` counts the calls that nodes really
+make.
 """
 
 
@@ -56,8 +57,12 @@ def load_gas() -> Gas:
 
 GAS: Final = load_gas()
 LAST_SEAT: Final = MEASURED["attest last seat"] - MEASURED["attest"]
-"""Gas of the last seat's attestation beyond what the seat's fee covers: this attestation also requests looks."""
+"""Gas that the last seat spends on its attestation beyond what its fee covers, because this attestation also
+requests looks.
+"""
 UNPAID_SEAT: Final = MEASURED["withdraw"]
-"""Gas of each seat beyond what its fee covers: the withdrawal of the fee."""
+"""Gas that each seat spends beyond what its fee covers: it withdraws the fee."""
 UNPAID_LOOK: Final = MEASURED["attest look"] - MEASURED["attest"] + LAST_SEAT + MEASURED["withdraw"]
-"""Gas of each look beyond what its fee covers. Looks are few, so each is assumed to be the last of its level."""
+"""Gas that each look spends beyond what its fee covers. Looks are few, so each look is assumed to be the last
+one of its level to attest.
+"""

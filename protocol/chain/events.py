@@ -1,8 +1,8 @@
 """Follows a chain's events from any block on, in bounded ranges, and reports re-organisations.
 
-A follower keeps the hashes of the blocks at which it stopped. If some are no longer on the chain, it goes
-back to the last one that is, and reports this (`Batch.rewound`). A caller that has acted on later events must
-then read the contracts again.
+A follower keeps the hashes of the blocks at which it stopped. If some of these blocks are no longer on the
+chain, the follower goes back to the last one that is still on the chain, and reports this (`Batch.rewound`).
+A caller that has acted on later events must then read the contracts again.
 
 If a lagging node is asked for a range beyond its head, it returns the events that it has, without an error.
 So the newest blocks are read one by one and by hash: a node that does not have a block then refuses.

@@ -17,8 +17,8 @@ from protocol.chain.errors import ChainError, InsufficientFunds, Reverted, RpcRe
 from protocol.chain.rpc import Query
 
 MOST: Final = 5
-"""The fee of an unmined transaction is not raised once it is this many times the fee that a new transaction
-would offer.
+"""Once the fee of an unmined transaction is this many times the fee that a new transaction would offer, it is
+not raised any more.
 """
 _LEGACY: Final = ("nonce", "gasPrice", "gas", "to", "value", "data")
 """Fields of a signed transaction without a type, in order, before its signature (yellow paper, section 4.2).

@@ -136,8 +136,8 @@ class GameReader:
         return tuple(last.arguments["words"]) if last.name == "Split" else ()
 
     def _selection(self, state: GameState, path: tuple[int, ...], number: int) -> Selection:
-        """The preimage of the contract's selection hash. The element comes from its event, and the number of
-        blocks comes from the program.
+        """The preimage of the contract's selection hash. The selected element is read from the event
+        ElementSelected, and the number of blocks comes from the program.
         """
         program = self._program
         for n in path:

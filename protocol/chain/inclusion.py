@@ -13,7 +13,9 @@ from typing import Final
 from protocol.tasks.task import INCLUSION_BLOCKS
 
 KEPT: Final = 50
-"""Number of receipts over which the 95th percentile is taken: three slow ones affect it, two do not."""
+"""Number of receipts over which the 95th percentile is taken. Three slow receipts affect the percentile, two
+do not.
+"""
 SHARE: Final = 0.95
 PROMPT: Final = 1.0
 """Maximum seconds between the arrival of a receipt and the previous look for it, or one block time if that is
@@ -36,12 +38,14 @@ class Inclusion:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._waiting: dict[int, tuple[float, float]] = {}
-        """By nonce: when the transaction was first sent, and when a look for its receipt last found none."""
+        """For each nonce, two times: when the transaction was first sent, and when its receipt was last
+        looked for in vain.
+        """
         self._taken: deque[float] = deque(maxlen=KEPT)
 
     def begin(self, nonce: int) -> None:
         """Note that a transaction is about to be sent. A replacement with a higher fee counts as the same
-        one.
+        transaction.
         """
         now = self._clock()
         self._waiting.setdefault(nonce, (now, now))
@@ -65,8 +69,8 @@ class Inclusion:
         self._waiting.pop(nonce, None)
 
     def seconds(self, block_time: float) -> float:
-        """Seconds to expect for a transaction: the 95th percentile of the last `KEPT`, but at least two
-        blocks. As long as there are fewer than `KEPT`, each missing one counts as two blocks.
+        """Seconds to expect for a transaction: the 95th percentile of the last `KEPT` times, but at least two
+        block times. As long as fewer than `KEPT` times are known, each missing one counts as two block times.
         """
         least = INCLUSION_BLOCKS * block_time
         taken = list(self._taken)

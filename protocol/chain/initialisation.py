@@ -118,11 +118,11 @@ def is_initialised(connection: Connection, at: Addresses, block: BlockId = "late
 
 
 def block_before_initialisation(connection: Connection, at: Addresses) -> int:
-    """The last block before the vault's initialisation. The vault must have been initialised. The search goes
-    back from the newest block.
+    """The last block before the vault's initialisation, which must have taken place. The search goes back
+    from the newest block.
 
-    It reads no state of a block that lies more than about twice as far back as the result. Raises
-    DeploymentError if the node does not have the result's state.
+    The search reads no state of blocks that are more than about twice as far back as the block that it finds.
+    Raises DeploymentError if the node does not have the state of the block that it finds.
     """
     head = there = connection.block().number
     before, step = head, 1

@@ -46,7 +46,7 @@ class Juries(BoundContract):
 
     def drop(self, task: int) -> Receipt:
         """End a claim that no jury will judge, because the task is over or the jury's draw has lapsed. The
-        bond is returned.
+        claim's bond is returned.
         """
         return self.write("drop", task)
 

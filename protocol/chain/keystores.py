@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 MAX_BYTES: Final = 1 << 16
 MAX_MEMORY: Final = 1 << 29
-"""Maximum bytes of memory that scrypt may take (128 n r); geth's own files take 256 MiB."""
+"""Maximum bytes of memory that scrypt may take, which is 128 times the product of its parameters n and r;
+geth's own files take 256 MiB.
+"""
 MAX_PARALLEL: Final = 16
 MAX_ITERATIONS: Final = 10_000_000
 """Maximum number of iterations of PBKDF2; eth-account's own files have 1,000,000."""

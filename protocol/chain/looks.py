@@ -79,9 +79,9 @@ class Looks(BoundContract):
         return self.write("answer", task, look, accusation, *(list(path) for path in paths))
 
     def contest(self, task: int, look: int, game: int) -> Receipt:
-        """As the accused seat, if its states differ from the solver's: name the seat's open game, which must
-        be blind or on this or an earlier segment. No answer is due while the game lasts, and a conviction
-        ends the accusation.
+        """As the accused seat, if its states differ from the solver's: name the seat's open game. The game
+        must be blind, or on the accused segment or an earlier one. No answer is due while the game lasts, and
+        a conviction ends the accusation.
         """
         return self.write("contest", task, look, game)
 
@@ -92,8 +92,8 @@ class Looks(BoundContract):
         return self.write("takeUnanswered", task, look)
 
     def close_moot(self, task: int, look: int) -> Receipt:
-        """End an accusation that is moot. If the task was convicted, the bond goes to the accused seat; if a
-        jury found that data are withheld, the bond is returned.
+        """End an accusation that is moot. The accuser's bond goes to the accused seat if the task was
+        convicted; it is returned if a jury found that data are withheld.
         """
         return self.write("closeMoot", task, look)
 

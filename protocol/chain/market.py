@@ -70,12 +70,12 @@ class Market(BoundContract):
         return self.write_once("settle", task)
 
     def void(self, task: int) -> Receipt:
-        """End a task with a seat that is still empty after all the draws that the task's escrow pays for."""
+        """End a task if one of its seats is still empty after all the draws that the task's escrow pays for."""
         return self.write_once("voidTask", task)
 
     def stall(self, task: int) -> Receipt:
         """After the stall period: give up on a task whose seats are not drawn, or have not attested. The task
-        will not be paid as its terms say.
+        becomes UNPAID, and its payments no longer follow its terms.
         """
         return self.write_once("stall", task)
 

@@ -54,8 +54,9 @@ DAYS: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The size of a task's work: the number of segments, steps per segment, scalar operations per step, bytes
-    of a state and of the whole bundle, the work of a game besides replays (`traces`), and tensors per state.
+    """The size of a task's work: how many segments it has, how many steps are in a segment, how many scalar
+    operations are in a step, how many bytes a state and the whole bundle have, the work of a game besides
+    replays (`traces`), and how many tensors a state has.
     """
 
     segments: int
@@ -93,8 +94,9 @@ def periods(
     looks: bool,
     given: Mapping[str, int],
 ) -> dict[str, int]:
-    """All periods in `NAMES`; `given` values are kept. `copies` is the number of states that the solver may
-    have to serve at once, to all seats or to a jury (`protocol.tasks.offers.copies_at_once`).
+    """All periods that `NAMES` lists. Those in `given` keep their values. `copies` is the number of states
+    that the solver may have to serve at once, to all seats or to a jury
+    (`protocol.tasks.offers.copies_at_once`).
 
     The deployment's bounds are respected where possible. A task that needs more than the deployment's maximum
     gets the maximum; a solver or verifier then says why it does not take the task.

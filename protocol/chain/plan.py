@@ -104,6 +104,6 @@ def plan(
 
 
 def _beacon(network: Network) -> tuple[list[int], int, int]:
-    """The arguments of DrandBeacon: the key's four numbers, genesis, period."""
+    """The arguments of DrandBeacon: the four numbers of the key, the genesis time, and the period."""
     key = [int.from_bytes(network.key[start : start + 32], "big") for start in range(0, len(network.key), 32)]
     return key, network.genesis_time, network.period

@@ -40,8 +40,8 @@ def _table() -> tuple[Rules, Fraction, Fraction]:
 
 
 LARGE_JURY: Final = 31
-"""Size of a jury in which, if liars hold 30 % of the stake, the chance that more than half of the jurors are
-liars is 1 %.
+"""Size of a large jury. If liars hold 30 % of the stake, the chance that they are more than half of the
+jurors in such a jury is 1 %.
 """
 
 RULES, GAS_PRICE, COIN_PRICE = _table()

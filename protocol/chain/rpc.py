@@ -81,7 +81,8 @@ class _Node:
 
     def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
         """The answers to several questions, asked in one request, or one by one if the node does not accept
-        batches. The answer to a refused question is its error. Raises RpcUnavailable.
+        batches. If a question is refused, the list contains the error instead of an answer. Raises
+        RpcUnavailable.
         """
         if len(queries) > 1:
             asked = [(query.method, query.parameters) for query in queries]
@@ -169,8 +170,8 @@ class Nodes:
     def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
         """The answers to several questions, which are sent in one request to the first node that answers. If
         there are several nodes, each question that this node refuses is then sent alone to one node after
-        another. The answer to a failed question is its Reverted or RpcRefused. Raises RpcUnavailable,
-        WrongChain.
+        another. If a question fails, the list contains its error, Reverted or RpcRefused, instead of an
+        answer. Raises RpcUnavailable, WrongChain.
         """
         answers: list[Any | ChainError] = self._each(lambda node: node.ask_all(queries))
         for k, query in enumerate(queries):

@@ -194,18 +194,18 @@ class AuditView:
     """The state of a task's draws (Seats.sol). Times are seconds since 1970, and 0 until the event happens.
 
     `pool` is the number of registrations of each level when the task was posted. `round` is the beacon round
-    of the last requested draw, which is `pending` until it is executed. The first draw was executed at
-    `drawn_at`, and its `seed` determines the segments of all seats. `until` is the last second for
-    attestations of the latest draw. `escrow_draws` is the number of draws paid by the escrow. `purse` is the
-    number of the lock that pays the next draw, which a seat left when its salt was shown; 0 if there is none.
-    `informed_at` is when a seat's salt was last shown or a jury last ended.
+    of the last requested draw; `pending` is whether that draw is still to be executed. The first draw was
+    executed at `drawn_at`, and its `seed` determines the segments of all seats. `until` is the last second
+    for attestations of the latest draw. `escrow_draws` is the number of draws paid by the escrow. `purse` is
+    the number of a lock that a seat left when its salt was shown, and that pays the next draw; 0 if there is
+    none. `informed_at` is when a seat's salt was last shown or a jury last ended.
 
     `level` is the level of the latest requested looks (0 if there were none), and `look_draws` is the number
-    of draws of this level. `looks` is the number of looks picked on all levels, the last of them at
-    `picked_at`. Bit i of `looking` is set if look i of this level is awaited. Bit i of `looked` is set if
-    look i of this level has attested; until the level's first draw is executed, the bit is about look i of
-    the level below. `claimant` is the number of the seat or look whose claim a jury is to judge, plus 1; 0 if
-    there is none. `audited` is whether nothing is awaited any more.
+    of draws of this level. `looks` is the number of looks picked on all levels, and `picked_at` is when the
+    last of them was picked. Bit i of `looking` is set if look i of this level is awaited. Bit i of `looked`
+    is set if look i of this level has attested; until the level's first draw is executed, the bit is about
+    look i of the level below. `claimant` is the number of the seat or look whose claim a jury is to judge,
+    plus 1; 0 if there is none. `audited` is whether nothing is awaited any more.
     """
 
     pool: tuple[int, ...]
@@ -407,8 +407,8 @@ class Claim:
     task: int
 
     def posted(self, game: GameState) -> bytes | None:
-        """The root as `game` sees it; None if the solver has not posted it, or posted it after the deadline
-        of a game that is still open.
+        """The root as `game` sees it; None if the solver has not posted it. While `game` is open, the root is
+        also None if it was posted after the game's deadline.
         """
         late = self.posted_at > game.deadline and game.phase is not Phase.CLOSED
         return self.root if self.posted_at and not late else None

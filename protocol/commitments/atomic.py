@@ -22,8 +22,8 @@ _STALE_SECONDS = 24 * 3600  # no single write takes a day: a killed process left
 
 
 def write_atomically(path: Path, data: BytesLike) -> None:
-    """Make `path` hold exactly `data`. Raises OSError. `path` is then unchanged, unless the only failure was
-    to sync the folder.
+    """Make `path` hold exactly `data`. Raises OSError. After an error `path` is unchanged, except if the
+    write succeeded and only the folder could not be synced.
     """
     with atomic_file(path) as file:
         file.write(memoryview(data).cast("B"))

@@ -146,8 +146,8 @@ def load_checkpoint(
 ) -> Checkpoint:
     """Read a checkpoint and recompute all roots. If `state_root` is given, the state must have it.
 
-    Raises CheckpointError (malformed manifest, wrong length, type or root), MissingBlob, CorruptBlob, or
-    BlobTooLarge (before any tensor is read) if the tensors exceed `max_bytes` in total.
+    Raises CheckpointError (malformed manifest, wrong length, type or root), MissingBlob, or CorruptBlob. If
+    the tensors exceed `max_bytes` in total, raises BlobTooLarge before any tensor is read.
     """
     manifest = _parse(manifest_id, store.get(manifest_id, max_bytes=MAX_MANIFEST_BYTES))
     total = sum(tensor_bytes(CODES[entry.dtype], entry.shape) for entry in manifest.tensors)

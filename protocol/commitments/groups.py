@@ -14,8 +14,9 @@ from typing import Final
 from protocol.commitments.hashing import BytesLike
 
 GROUP_BYTES: Final = 1 << 20
-"""Maximum bytes of a group of several tensors. Two neighbouring groups together exceed this size or
-`GROUP_TENSORS` tensors. So at a mebibyte a second, each request has half a second on average.
+"""Maximum bytes of a group of several tensors; a single tensor may be larger. Two neighbouring groups
+together exceed this size or `GROUP_TENSORS` tensors. So at a mebibyte a second, a request takes half a second
+on average.
 """
 GROUP_TENSORS: Final = 1 << 14
 """Maximum tensors of a group. A solver reads each tensor from a separate file; this many take about two seconds."""

@@ -1,13 +1,14 @@
 """SHA-256 with the two prefixes of RFC 9162 section 2.1.1, one hash at a time or many rows at once.
 
-`merkle.py` arranges these hashes in trees. Implements docs/spec/encoding.md section 2: 0x00 before a leaf, 0x01 before
-a node.
+`merkle.py` arranges these hashes in trees. Implements docs/spec/encoding.md section 2: 0x00 before a leaf,
+0x01 before a node.
 
-Reasons for the design of `hash_rows` (measured on one core with SHA instructions, Python 3.11): hashlib hashes 1 KiB
-in 0.56 us. The compiled code hashes four rows at a time, takes 0.32 us a row, and releases the interpreter's lock.
-Without compiled code (`native.py`), Python adds 0.4 us a call, and slicing and joining bytes would add 0.3 us. So the
-rows are copied behind their prefix into one scratch buffer, whose row views are made once: that takes 0.96 us a chunk
-and 0.40 us a node, which is 0.41 of the speed of raw SHA-256 for a whole tensor tree.
+Reasons for the design of `hash_rows` (measured on one core with SHA instructions, Python 3.11): hashlib
+hashes 1 KiB in 0.56 us. The compiled code hashes four rows at a time, takes 0.32 us a row, and releases the
+interpreter's lock. Without compiled code (`native.py`), Python adds 0.4 us a call, and slicing and joining
+bytes would add 0.3 us. So the rows are copied behind their prefix into one scratch buffer, whose row views
+are made once. A chunk then takes 0.96 us and a node 0.40 us. For a whole tensor tree, this is 0.41 of the
+speed of raw SHA-256.
 """
 
 from __future__ import annotations

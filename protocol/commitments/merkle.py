@@ -42,7 +42,9 @@ class Tree:
     __slots__ = ("_levels", "_size")
 
     def __init__(self, levels: Sequence[bytes | bytearray], size: int) -> None:
-        """`levels` holds the complete nodes of at least `size` leaves, a byte string per height, leaf hashes first."""
+        """`levels` holds the hashes of the complete nodes of at least `size` leaves: one byte string for each
+        height, the leaf hashes first.
+        """
         self._levels = levels
         self._size = size
 
@@ -85,7 +87,7 @@ class Tree:
 
     @property
     def root(self) -> bytes:
-        """Merkle tree hash; SHA-256 of nothing for the empty tree."""
+        """Merkle tree hash; for the empty tree, SHA-256 of the empty string."""
         return self._hash((0, self._size)) if self._size else EMPTY_ROOT
 
     def node(self, lo: int, size: int) -> bytes:

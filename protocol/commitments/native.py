@@ -125,7 +125,7 @@ def is_right(hasher: RowHasher) -> bool:
 
 
 def is_right_salted(hasher: SaltedRowHasher) -> bool:
-    """Like `is_right`, for rows under a salt, both contiguous and apart."""
+    """Like `is_right`, for rows under a salt, both without and with gaps between the rows."""
     salt = _pattern(1, 32).tobytes()
     for width in _SALTED_WIDTHS:
         end = salt + width.to_bytes(32, "big")
@@ -139,6 +139,8 @@ def is_right_salted(hasher: SaltedRowHasher) -> bool:
 
 
 def _pattern(count: int, width: int) -> NDArray[np.uint8]:
-    """Test rows in which neighbouring rows, blocks and words differ: numbers 37 apart, modulo 251."""
+    """Test rows in which neighbouring rows, blocks and words differ. Each number is its predecessor plus 37,
+    modulo 251.
+    """
     numbers = np.arange(count * width, dtype=np.int64) * 37 + width + count
     return (numbers % 251).astype(np.uint8).reshape(count, width)

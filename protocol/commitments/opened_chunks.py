@@ -48,13 +48,16 @@ class Opening:
         return fold(self.leaf, self.place.turns, self.chunk_path)
 
     def state_root(self, tensors: int) -> bytes:
-        """Root of the chunk's state, given its number of tensors. Raises ProofError."""
+        """Root of the chunk's state, which has `tensors` tensors. Raises ProofError if the state has no
+        tensor with this place's number, or if a path has the wrong length.
+        """
         leaf = leaf_hash(self.tensor_root())
         return root_from_path(tensors, self.place.tensor, 1, leaf, self.tensor_path)
 
     def step_root(self, tensors: int, states: int) -> bytes:
         """Root of the step tree, given the number of tensors of a state and the number of states (C + 1). The
-        contract computes the same root. Raises ProofError.
+        contract computes the same root. Raises ProofError if there is no such state or tensor, or if a path
+        has the wrong length.
         """
         return root_from_path(
             states, self.place.step, 1, leaf_hash(self.state_root(tensors)), self.state_path
@@ -96,9 +99,11 @@ def open_chunk_of(
 
 
 def fold(node: bytes, turned: int, path: Sequence[bytes]) -> bytes:
-    """The root computed from a node and its siblings, bottom first. Bit i of `turned` is 1 if sibling i is on the left.
+    """The root computed from a node and its siblings, bottom first. Bit i of `turned` is 1 if sibling i is on
+    the left.
 
-    Raises ProofError if `turned` has more bits than there are siblings; otherwise one place would have several names.
+    Raises ProofError if `turned` has more bits than there are siblings, because with ignored bits one place
+    would have several names.
     """
     if turned >> len(path):
         raise ProofError("turns", expected=f"below 2^{len(path)}", got=turned)

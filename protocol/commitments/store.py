@@ -58,7 +58,9 @@ class BlobStore:
             remove_stale(Path(self._base))
 
     def put(self, data: BytesLike) -> str:
-        """Store `data` and return its id. An intact copy is not written again; a damaged one is replaced."""
+        """Store `data` and return its id. If the store already holds an intact copy, nothing is written; a
+        damaged copy is replaced.
+        """
         nbytes = memoryview(data).nbytes
         _require_size("blob", nbytes, self.max_bytes)
         blob_id = sha256(data).hexdigest()
@@ -73,8 +75,9 @@ class BlobStore:
 
     @contextmanager
     def arriving(self, blob_id: str) -> Iterator[Arriving]:
-        """Receive a blob piece by piece and store it when the block ends; a local store never holds the whole
-        blob in memory. If the bytes do not match the id, raises CorruptBlob and stores nothing.
+        """Receive a blob piece by piece and store it at the end of the `with` block; a local store never
+        holds the whole blob in memory. If the bytes do not match the id, raises CorruptBlob and stores
+        nothing.
         """
         path = self._path(blob_id)
         if not self._local:
@@ -90,8 +93,8 @@ class BlobStore:
     def get(self, blob_id: str, *, max_bytes: int | None = None) -> bytes:
         """Bytes of a blob, checked against its id.
 
-        Raises MissingBlob, CorruptBlob, or BlobTooLarge (before reading) if the blob exceeds `max_bytes` or
-        the store's limit.
+        Raises MissingBlob or CorruptBlob. If the blob exceeds `max_bytes` or the store's limit, raises
+        BlobTooLarge before reading.
         """
         path = self._path(blob_id)
         limit = self.max_bytes if max_bytes is None else min(max_bytes, self.max_bytes)
@@ -167,7 +170,7 @@ class BlobStore:
         return bool(self._fs.isfile(self._path(blob_id)))
 
     def size(self, blob_id: str) -> int:
-        """Length of a stored blob in bytes; MissingBlob if there is none."""
+        """Length of a stored blob in bytes. Raises MissingBlob if the store does not hold the blob."""
         path = self._path(blob_id)
         try:
             return int(self._fs.size(path))

@@ -87,7 +87,7 @@ class Tensor:
         return other
 
     def array(self) -> NDArray[Any]:
-        """The elements as a read-only numpy array of this shape. A bool is true if its byte is not 0."""
+        """The elements as a read-only numpy array of the tensor's shape. A bool is true if its byte is not 0."""
         if self.dtype == CODES["bool"]:
             truth: NDArray[Any] = np.frombuffer(self.data, np.uint8).reshape(self.shape) != 0
             truth.flags.writeable = False

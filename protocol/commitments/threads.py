@@ -1,8 +1,8 @@
 """Maps a function over items on several threads, for work that releases the interpreter's lock (hashes,
 files).
 
-Does not use `concurrent.futures`, because at exit a process waits for that module's threads. A process told
-to stop at once would first finish writing a checkpoint that will never be used.
+Does not use `concurrent.futures`, because a process that exits waits for that module's threads. A process
+that has been told to stop at once would therefore still finish writing a checkpoint that will never be used.
 """
 
 from __future__ import annotations

@@ -58,13 +58,13 @@ class Evidence:
 
 
 def choose_place(states: States, sizes: Sequence[int], steps: int, thinning: int, generator: Random) -> Chunk:
-    """Choose a chunk that, if possible, a seat can know only if it computed the chunk's state.
+    """Choose a chunk: if possible, one that a seat can know only if it has computed the chunk's state.
 
     The chunk's hash is in the digest, and the chunk was changed by the step that led to its state. It is
     chosen uniformly in a random state of 1 … C - 1, or of 0 … C if the digest hashes nothing in those states.
     States without such a chunk are skipped. If no state has one, any hashed chunk of a random state is
     chosen. `sizes` are the sizes of the state's tensors in bytes, and `steps` is C. At most two states are
-    held at a time, and only one tensor's bytes of each.
+    held at a time, and of each state only the bytes of one tensor.
     """
     counts = [chunk_count(size) for size in sizes]
     # The set of hashed chunks repeats every w states.

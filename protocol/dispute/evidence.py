@@ -81,8 +81,8 @@ def compare_value(
     known: Callable[[Tree], PartialTree],
 ) -> Move:
     """The move if the value of primitive n differs. If the first wrong chunk of the solver's value is not
-    known, the move demands a node on the way to it. Otherwise the move has the first wrong element judged or,
-    if the element has several blocks, split.
+    known, the move demands a node on the way to it. Otherwise the move selects the first wrong element: to be
+    split if it has several blocks, or else to be judged.
 
     `known` takes our own tree of the value and returns the solver's.
     """

@@ -25,13 +25,15 @@ FIRST_JUROR: Final = MAX_LOOKS * (LEVELS + 1)
 """160. Seats and looks have smaller numbers."""
 MAX_JURORS: Final = 32
 SPARE_CLAIMS: Final = 4
-"""Number of claims that an account may make in one seat or look in addition to one for each segment: one for
-the result, one for the constants, and two for items on which a jury was undecided.
+"""An account may make one claim for each segment in one seat or look, and this many more: one for the result,
+one for the constants, and two for items on which a jury was undecided.
 """
 JURY_DRAWS: Final = 128
-"""Number of a task's draws, of seats, looks and juries together, after which it gets no more juries."""
+"""Once a task has had this many draws, of seats, looks and juries together, the task gets no more juries."""
 UNAVAILABLE: Final = bytes(32)
-"""The value that a juror attests instead of the digest and of the salt's hash if it could not get the item."""
+"""A juror that could not get the item attests this value twice: once instead of the digest and once instead
+of the salt's hash.
+"""
 
 
 class JuryVerdict(IntEnum):
@@ -67,7 +69,7 @@ class Shown(NamedTuple):
     salted_path: list[bytes]
     """Siblings of the chunk in the tensor's tree under the juror's salt."""
     salted_tensor: list[bytes]
-    """Siblings, in the digest, of the root of the tensor's tree under the juror's salt."""
+    """Siblings in the digest. They prove the root of the tensor's tree under the juror's salt."""
 
 
 def juror_number(slot: int) -> int:

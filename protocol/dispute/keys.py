@@ -78,9 +78,9 @@ def challenge_salt(
     segment: int,
     before: bytes = b"",
 ) -> bytes:
-    """The salt of an account's priority commitment. It is derived from the account's key, so it can be
-    computed again if it is lost, and the bond is not lost. `before` is the salt of an earlier commitment to
-    the same challenge that was not opened in time.
+    """The salt of an account's priority commitment. It is derived from the account's key. So if the salt is
+    lost, it can be computed again, and the bond is safe. If an earlier commitment to the same challenge was
+    not opened in time, `before` is the salt of that commitment.
     """
     message = CHALLENGE_TAG + _number(chain_id, 32) + to_canonical_address(commitments)
     message += _number(task, 32) + _number(seat, 32) + _number(segment, 4) + before
@@ -90,8 +90,8 @@ def challenge_salt(
 def seat_secret(
     private_key: bytes, chain_id: int, board: str, task: int, seat: int, stage: int = REPLAY_STAGE
 ) -> bytes:
-    """The secret of an account's seat or look (by its number). It is derived from the account's key whenever
-    it is needed. `board` is the audit board's address.
+    """The secret of an account for a seat or look, whose number is `seat`. It is derived from the account's
+    key whenever it is needed. `board` is the audit board's address.
     """
     message = SECRET_TAG + _number(chain_id, 32) + to_canonical_address(board)
     message += _number(task, 32) + _number(seat, 32) + _number(stage, 1)

@@ -18,7 +18,7 @@ WORD = TensorType(DType.I64, ())
 
 
 class Names:
-    """Looks up the frames and instructions whose numbers a game's events give."""
+    """Finds the frames and instructions whose numbers a game's events give."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

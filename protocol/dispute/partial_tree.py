@@ -92,8 +92,8 @@ class PartialTree:
         return [self.hash(node) for node in siblings(self.size, lo, size)]
 
     def path_beside(self, leaf: int, anchor: int) -> list[bytes]:
-        """Siblings on the path from a leaf up to, but without, the sibling that contains leaf `anchor`. The
-        list is empty if `leaf` is the anchor.
+        """Siblings on the path from a leaf up to the sibling that contains leaf `anchor`. That sibling itself
+        is not included. The list is empty if `leaf` is the anchor.
         """
         if leaf == anchor:
             return []

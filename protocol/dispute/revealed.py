@@ -17,8 +17,8 @@ from protocol.dispute.view import DemandedNode
 
 
 class LeafStore(Protocol):
-    """Lists of all leaves of a tree, each leaf of 32 bytes. They are stored under the tree's root and outlive
-    the process.
+    """Stores lists, each of all leaves of one tree, with 32 bytes for each leaf. A list is stored under its
+    tree's root and outlives the process.
     """
 
     def get(self, root: bytes, size: int, /) -> Sequence[bytes] | None:

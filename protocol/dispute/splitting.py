@@ -2,8 +2,8 @@
 
 dispute.md section 5.
 
-A split has at most 128 parts. Each part covers a power of 128 blocks; only the last may cover fewer. So a row
-of up to 128 blocks needs one round, and a longer row needs a few.
+A split has at most 128 parts. The number of blocks in each part is a power of 128; only the last part may
+have fewer. So a row of up to 128 blocks needs one round, and a longer row needs a few.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def block_words(frame: Frame, instruction: Instruction, element: int, lo: int, h
 
 
 def state_words(game: GameView, frame: Frame) -> Move:
-    """The solver's answer to a selected element or part: the words of its parts."""
+    """The solver's answer when an element or a part has been selected: the words of the parts into which the
+    selection is split.
+    """
     assert game.selection is not None
     instruction = frame.program.instructions[game.instruction]
     chosen = game.selection
@@ -63,8 +65,8 @@ def split_move(game: GameView, instruction: Instruction, words: list[int]) -> Mo
 
 
 def answer_split(game: GameView, frame: Frame, trace: PartialTree) -> Move:
-    """The challenger's answer to stated words. The first part whose word differs from our own is judged if it
-    is a single block, and split again otherwise.
+    """The challenger's answer to stated words. It selects the first part whose word differs from our own: to
+    be judged if the part is a single block, or else to be split again.
     """
     assert game.selection is not None
     chosen = game.selection

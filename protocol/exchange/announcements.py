@@ -127,9 +127,9 @@ class Announcement:
         return encode_typed_data(DOMAIN, TYPES, said)
 
     def require(self, job: LaneJob, members: Members, number: int, lane: int) -> None:
-        """Raise `MessageError` unless lane `lane` trains in round `number` and has signed this announcement
-        for that round, for this job and for the run that `members` gives, with a root for each tensor of the
-        state.
+        """Raise `MessageError` unless this is lane `lane`'s announcement of round `number`. The announcement
+        must be for this job and for the run that `members` gives, it must have a root for each tensor of the
+        state, and the lane's account must have signed it. The lane must train in that round.
         """
         accounts, table = members.accounts, members.table
         what = f"announcement of lane {lane} in round {number}"

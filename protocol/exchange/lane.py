@@ -155,7 +155,9 @@ class Lane:
         return [found.get(lane, nothing) for lane in range(self.job.lanes.width)]
 
     def _confirm(self, absorbed: State, peers: Peers) -> None:
-        """Announce the result, and wait until all lanes that count have announced the same result."""
+        """Announce the result. Then wait until all lanes that count in the last row of the membership table
+        have announced the same result.
+        """
         number, counting = self.job.rounds, self._counting(self.job.rounds)
         roots = self.job.lanes.inner.tensor_roots(absorbed)
         self._write_table(number)
@@ -180,9 +182,9 @@ class Lane:
             raise
 
     def _require_shared(self, announcement: Announcement) -> None:
-        """Raise `Divergence` if the shared parameters that another lane announced differ from those that this
-        lane announced in the same round. If this lane joins in the next round, they are compared with the
-        state that it joins with instead.
+        """Raise `Divergence` if another lane announced shared parameters that differ from those that this
+        lane announced in the same round. If this lane joins in the next round, the other lane's parameters
+        are compared with those of the announced state from which this lane joins.
         """
         number = announcement.number
         own = self._joined_from(number + 1) or self.shelf.announced(number, self.number)
@@ -266,7 +268,7 @@ class Lane:
             self.shelf.remove({*old} - {*last.roots} - {*later})
 
     def _messages(self, number: int) -> Sequence[bytes]:
-        """Roots of all messages of a round that are on the shelf."""
+        """The roots of the tensors of all lanes' messages of a round, read from the announcements on the shelf."""
         count = len(self.job.lanes.message_types)
         found = (self.shelf.announced(number, lane) for lane in range(self.job.lanes.width))
         return [root for announced in found if announced is not None for root in announced.roots[-count:]]
@@ -280,10 +282,13 @@ class Lane:
         return joining and table.member(number - 1) == self.number
 
     def _kept(self) -> tuple[dict[str, Tensor] | None, int]:
-        """The state after this lane's last announced round whose tensors are all on the shelf, and the number
-        of the next round. Without such a round, None and 0. If the table says that the lane was away in an
-        announced round that is not earlier than it, the state is None, the number is that of the round after
-        the one in which it was away, and the lane joins again in a later round.
+        """The state to resume from, and the number of the round to train next.
+
+        The rounds that this lane has announced, except the result, are searched from the latest back. The
+        first whose tensors are all on the shelf gives the state after it and the number of the next round. If
+        the search first reaches a round in which the lane was away according to the table, the state is None,
+        the number is that of the round after it, and the lane joins again in a later round. If the search
+        finds neither, the state is None and the number is 0.
         """
         step = self.job.lanes.inner
         for number in reversed(self.shelf.rounds()):

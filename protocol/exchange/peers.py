@@ -51,9 +51,9 @@ PAUSED: Final = 0.1
 ALL_TURNS: Final = 4
 """Every fourth turn asks all places. The other turns ask only the best place, to spare slow lanes."""
 HEAD_START: Final = 1.0
-"""Seconds that the best place has to answer about an announcement before the others are asked too. If a place
-has not answered for this long when another place delivers the file, it is asked after the others from then
-on.
+"""Seconds that the best place has to answer about an announcement before the other places are asked too. A
+place that has been silent for this long when another place delivers the file is asked after the others from
+then on.
 """
 LONG_SECONDS: Final = 10.0
 """Seconds after which a wait for an announced tensor is logged as a warning, once."""
@@ -163,8 +163,9 @@ class Peers:
     async def results(
         self, number: int, lanes: Sequence[int], require: Callable[[Announcement], None]
     ) -> None:
-        """Wait for the announcements of a round by `lanes`, and keep them. The round's tensors are not
-        fetched, because nobody needs them. Raises `MessageError` if `require` refuses an announcement.
+        """Wait until each of `lanes` has announced round `number`, and keep these announcements. The round's
+        tensors are not fetched, because nobody needs them. Raises `MessageError` if `require` refuses an
+        announcement.
         """
         async with _Clients(self.reach) as clients:
             asked = (self._result(clients, number, lane, require) for lane in lanes)
@@ -193,7 +194,9 @@ class Peers:
         names: Sequence[str],
         require: Callable[[Announcement], None],
     ) -> dict[str, Tensor]:
-        """The tensors `names` of an announced state, and its message."""
+        """Tensors, by name, of the state that a lane announced after a round: those that `names` lists, and
+        those of the lane's message.
+        """
         step, of_message = self.job.lanes.inner, [*self.job.lanes.message_types]
         types = dict(zip(step.state, step.state_types, strict=True))
         what = f"message of lane {lane} in round {number}"
@@ -246,9 +249,11 @@ class Peers:
         answered: asyncio.Event,
         first: bool,
     ) -> Found:
-        """Ask a place again and again until it has a file. The place that is asked `first` has a head start.
-        If its first answer does not give the file, it sets `answered`. The others wait for that, but at most
-        `HEAD_START` seconds.
+        """Ask a place again and again until it has a file.
+
+        The place that is asked `first` has a head start: calls for the other places wait until `answered` is
+        set, but at most `HEAD_START` seconds. The call for the first place sets `answered` when its first
+        question does not give the file.
         """
         if not first:
             with suppress(TimeoutError):

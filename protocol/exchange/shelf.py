@@ -4,10 +4,10 @@
     tensors/<2 digits>/<root>       canonical bytes
     equivocations/<round>/<lane>/   announcements of two states of one round; they are not served
 
-An announcement is written after its tensors, which are the whole state for this lane, and only the message
-for another lane. So when an announcement is here, its message is here too, until the message is removed. This
-lane's last announcement of a trained round shows how far the lane has come. The announcement of the result
-has the number of rounds as its round; its tensors are not kept.
+An announcement is written after its tensors. With an announcement of this lane, these are all tensors of the
+state; with one of another lane, only those of the message. So when an announcement is here, its message is
+here too, until the message is removed. This lane's last announcement of a trained round shows how far the
+lane has come. The announcement of the result has the number of rounds as its round; its tensors are not kept.
 """
 
 from __future__ import annotations

@@ -151,7 +151,9 @@ class DeviceExecutor:
             return self._program.trace(self._moved(state), self._fixed, self._interpreter)
 
     def _here(self) -> AbstractContextManager[object]:
-        """Make this the thread's current device, on which graphs are recorded and kernels are queued."""
+        """Make this executor's device the thread's current device, on which graphs are recorded and kernels
+        are queued.
+        """
         return torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext()
 
     def _moved(self, state: State) -> dict[str, Tensor]:

@@ -1,8 +1,9 @@
 """Imports torch, and the modules that fetch and run bundles, on first use and in one thread.
 
-A node that waits for a task has not imported torch, which takes 200 MB. Several of its threads may need torch
-first at the same time. If two threads began with different modules of one package, each could wait for the
-other's import. So every part of a node that may load the first bundle calls `load_torch` first.
+A node that waits for a task has not imported torch, which takes 200 MB. Several of the node's threads may
+need torch for the first time at the same moment. If two threads began with different modules of one package,
+each could wait for the other's import. So every part of a node that may load the first bundle calls
+`load_torch` first.
 """
 
 from __future__ import annotations

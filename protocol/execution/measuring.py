@@ -1,7 +1,7 @@
 """Measures this machine: operations a second by family, hashing, and the disk.
 
-The disk is measured once. For everything else the fastest of many runs counts, as in `speeds`, because other
-work may have slowed down the other runs.
+The disk is measured once. Everything else is measured in many runs, of which only the fastest is used, as in
+`speeds`, because other work may have slowed down the other runs.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _operations(family: Family, device: torch.device, known: Mapping[Family, flo
 
 
 def _hashing(device: torch.device, seconds: float) -> float:
-    """Bytes of a state that are hashed a second when its root is computed on the device."""
+    """The speed, in bytes a second, at which a state is hashed when its root is computed on the device."""
     work, state = yardstick(Family.PRODUCTS)
     placed = {name: x.to(device) for name, x in state.items()}
     work.program.state_root(placed)  # compiles the kernel on a GPU

@@ -230,8 +230,8 @@ class Replay:
 
     def _trace(self, segment: int, step: int) -> Frame:
         """Trace a step, and also run it once, so that the tensor roots of the states before and after it need
-        no replay. So once its step tree is made, a game runs at most C steps and hashes at most C + 1 states,
-        as in one replay.
+        no replay. So after the step tree of a game has been made, the game runs at most C steps and hashes at
+        most C + 1 states, as in one replay.
         """
         number = first_step(segment, self._segment_steps) + step - 1
         before = self.state(segment, step - 1)

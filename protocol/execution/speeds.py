@@ -14,8 +14,9 @@ PROGRAMS: Final = 256
 
 class Speeds:
     """Speeds of the steps of the programs that this process runs. Traces are not timed, and may be slower
-    (`protocol.tasks.owed.Traces`). The fastest step of a program counts, because other work slowed down the
-    rest. Admission uses a third of that speed and leaves the rest for other work. Callable from any thread.
+    (`protocol.tasks.owed.Traces`). A program's speed is that of its fastest step, because other work slowed
+    down the rest. Admission uses a third of that speed and leaves the rest for other work. Callable from any
+    thread.
     """
 
     def __init__(self) -> None:

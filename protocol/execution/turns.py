@@ -2,8 +2,9 @@
 
 Two computations that share the cores both take twice as long, and one of them may then be late. So each step
 waits for a turn. The turn goes to the thread with the earliest deadline; if deadlines are equal, to the one
-that asked first. A step is never interrupted. If turns are `shared`, work that is due before every running
-step starts at once and runs in parallel with these steps. Otherwise it waits.
+that asked first. A step is never interrupted. If turns are `shared`, work whose deadline is earlier than
+those of all running steps need not wait for these steps: it starts at once and runs in parallel with them.
+All other work waits.
 
 `urgent` work, a solver's defence, goes before everything else. It keeps the turn until its answer is known,
 or until urgent work with an earlier deadline arrives.

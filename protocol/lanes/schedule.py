@@ -35,10 +35,12 @@ lower at 20 steps and density 1/8, 2.9 % lower at 5 steps and 1/64, but 6.4 % hi
 lower, which is too little to rely on.
 """
 LEAST_TURNS: Final = 3
-"""Minimum number of times that a training must send each parameter on average: rounds times density.
+"""Minimum number of times that a training must send each parameter on average. This number is the number of
+rounds times the density.
 
-In the same study, the loss was higher than a single lane's when each parameter was sent 20/8 = 2.5 times (2.0
-% higher), and lower at 200/64 = 3.1 times.
+In the study of docs/lanes.md, the loss was 2.0 % higher than a single lane's when each parameter was sent
+20/8 = 2.5 times (20 rounds at density 1/8), and lower than a single lane's at 200/64 = 3.1 times (200 rounds
+at 1/64).
 """
 SHARE: Final = 0.1
 """The largest share of a round that communication takes in a recommended schedule."""
@@ -99,7 +101,9 @@ class Schedule:
 
     @property
     def share(self) -> float:
-        """The share of the time in which no lane computes."""
+        """The fraction of a round that is left after the slowest lane has finished computing. No lane
+        computes then.
+        """
         return 1 - self.computing / self.round
 
     @property
@@ -139,8 +143,8 @@ def round_seconds(
 
 
 def _passed(there: Iterable[float], each: float) -> float:
-    """The time when a link has passed all messages. They become available at the times `there`, and each
-    takes `each` seconds.
+    """The time at which a link has passed all messages. `there` holds the times at which the messages become
+    available; each message takes `each` seconds.
     """
     end = 0.0
     for begin in sorted(there):

@@ -86,8 +86,8 @@ def command(
     """Add a function to `app` as a command. Its errors are reported (`exits.reported`); if it returns an exit
     code, the process ends with that code.
 
-    `connection` names the options for the chain and the sender that the command also has. The function gets
-    their values as settings in its argument `connection: Flags`.
+    `connection` names additional options of the command, which set the chain and the sender. The function
+    gets their values as settings in its argument `connection: Flags`.
     """
 
     def add(function: Function) -> Function:

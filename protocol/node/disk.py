@@ -14,8 +14,9 @@ REMOVED = ".removed-"
 
 
 def room(folder: Path, spare: int) -> int:
-    """Bytes that may still be written below an existing folder: the free space minus `spare`, or minus a
-    tenth of the disk if that is smaller. Negative if less than that is free. Raises OSError.
+    """Bytes that may still be written below an existing folder: the free space minus a reserve, which is
+    `spare` or a tenth of the disk, whichever is smaller. Negative if less than the reserve is free. Raises
+    OSError.
     """
     usage = shutil.disk_usage(folder)
     return usage.free - min(spare, usage.total // 10)

@@ -79,7 +79,9 @@ class Home:
 
     @property
     def bundles(self) -> Path:
-        """The folder of bundles. Each has its own folder, named by the SHA-256 of its manifest."""
+        """The folder that contains the bundles. Each bundle has a folder in it, named by the SHA-256 of the
+        bundle's manifest.
+        """
         return self.folder("bundles")
 
     @property

@@ -79,8 +79,8 @@ def free_port(host: str) -> int:
 
 
 def bind(host: str, port: int, flag: str = "--port") -> socket.socket:
-    """A socket to serve on; port 0 means any free port. Raises NoSuchHost, and PortTaken and PortRefused,
-    whose messages advise choosing another port with `flag`.
+    """A socket to serve on; port 0 means any free port. Raises NoSuchHost, PortTaken and PortRefused. The
+    messages of the last two advise choosing another port with `flag`.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named because asyncio sets TCP_NODELAY only on sockets that name it. Without it, the

@@ -208,9 +208,9 @@ class SharedProtocol(TimedProtocol):
         return in_body or bool(self.conn.trailing_data[0])
 
     def _make_room(self) -> None:
-        """Close a connection. If any clients keep the server waiting, close the one that has kept it waiting
-        longest, among the held connections if there are any. Otherwise close one of the largest share of the
-        largest site, preferably one that waits for its turn.
+        """Close a connection. If the server waits for clients, this is the connection on which it has waited
+        longest; held connections are chosen before others. Otherwise it is a connection of the largest share
+        of the largest site, preferably one that waits for its turn.
         """
         peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
         waiting = [peer for peer in peers if peer.waited is not None]

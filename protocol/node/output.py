@@ -1,5 +1,5 @@
-"""A command's output: text on stdout. With `--json` the text goes to stderr, and stdout gets one versioned
-JSON envelope, or one per line if the command follows something.
+"""A command's output: text on stdout. With `--json` the text goes to stderr, and stdout gets versioned JSON:
+one envelope for the result or, if the command prints many results, one envelope per line.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
-"""`M_TRIM_THRESHOLD` and this are numbers of parameters of glibc's mallopt(3)."""
+"""Number of a parameter of glibc's mallopt(3), like `M_TRIM_THRESHOLD`."""
 
 MAPPED = 1 << 25
 """Minimum bytes of a block that gets its own mapping: 32 MiB, the most that glibc accepts."""

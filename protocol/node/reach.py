@@ -36,7 +36,9 @@ class Reach:
     allowed: tuple[str, ...] = ()
     this_machine: bool = True
     anywhere: bool = False
-    """Allow every address but 0.0.0.0 and ::, because the operator names the addresses itself."""
+    """Allow every address except 0.0.0.0 and ::. This is for addresses that come from the operator and not
+    from strangers.
+    """
 
     def permit(self, address: Address) -> Permit | None:
         """The check that the host's IP addresses must pass before a connection, or None if none is needed.

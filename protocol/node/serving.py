@@ -40,8 +40,9 @@ class NotStarted(Retryable):
 
 class Serving:
     """Serves an ASGI app at `host:port` while the context lasts; port 0 means any free port. `proxies` are
-    the addresses of proxies in front of it, if any. Raises NoSuchHost, or PortTaken or PortRefused, whose
-    messages advise choosing another port with `flag`; on entry, NotStarted.
+    the addresses of proxies in front of it, if any. Raises NoSuchHost, PortTaken and PortRefused. The
+    messages of the last two advise choosing another port with `flag`. Entering the context may raise
+    NotStarted.
     """
 
     def __init__(

@@ -55,8 +55,8 @@ def contract(
 
     `x`, `y` are f32 of shape [..., M, K] and [..., N, K]; px, py are 13 or 20. `ex`, `ey` are the rows'
     exponents, of shape [..., M, 1] and [..., N, 1], or exponents of larger groups, which broadcast to the
-    rows. If one is None, its exponents are those of `exponent`. A `bias`, f32 [N], is added to the rounded
-    result, as an f32 sum of section 2.
+    rows. If `ex` or `ey` is None, the exponents of x or of y are those that `exponent` gives. A `bias`, f32
+    [N], is added to the rounded result, as an f32 sum of section 2.
     """
     _require_pair(x, y, torch.float32)
     if px not in (13, 20) or py not in (13, 20):

@@ -1,7 +1,8 @@
 """Elementary functions on torch tensors: the lists of `elementary`.
 
-A list's compiled function is used if one may run on the tensor. Otherwise `elementary_blocks` evaluates the
-list on the CPU, and torch evaluates it operation by operation on other devices. The bits are the same.
+If a list has a compiled function that may be used for the tensor, that function is called. Otherwise
+`elementary_blocks` evaluates the list on the CPU, and torch evaluates it operation by operation on other
+devices. The bits are the same.
 """
 
 from __future__ import annotations

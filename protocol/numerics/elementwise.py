@@ -114,7 +114,9 @@ def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 MANY = 1 << 14
-"""From this many elements on, passes without branches are faster than `where`, which mispredicts branches (8x)."""
+"""From this many elements on, passes without branches are faster than `where` (8x), because `where`
+mispredicts branches.
+"""
 
 
 def _select_by_bits(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -192,7 +194,8 @@ def cast(x: Tensor, source: DType, target: DType) -> Tensor:
 
     f32 to i32 rounds to nearest even and saturates at -2^31 and 2^31 - 1; NaN gives 0. Integers to f32 round
     once. Between integers the value is taken modulo 2^width of the target. A cast to bool is `!= 0` (NaN is
-    true); bool counts as 0 or 1. Raises `NumericsError` for f32 to u8, u32 and i64, which do not exist.
+    true); bool counts as 0 or 1. There are no casts from f32 to u8, u32 and i64; for these it raises
+    `NumericsError`.
     """
     if target is DType.BOOL:
         return x != 0
@@ -214,7 +217,8 @@ def round_i64(x: Tensor) -> Tensor:
 
 
 def jam(x: Tensor) -> Tensor:
-    """An i64 that float64 holds exactly and that, scaled by a power of two, rounds to the same f32 as `x`.
+    """An i64 that float64 holds exactly. If it and `x` are scaled by the same power of two, both round to the
+    same f32.
 
     From 2^53 on, one sticky bit replaces the low 11 bits (arithmetic.md section 8). It lies below every f32
     rounding boundary: f32 has 24 significant bits, so the boundaries there are multiples of 2^29.

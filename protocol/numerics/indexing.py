@@ -14,7 +14,9 @@ from protocol.numerics.types import NumericsError
 
 
 def gather(table: Tensor, index: Tensor) -> Tensor:
-    """Rows `table[index]` [n..., c...] of table [R, c...] at i32 index [n...]; zero bits outside 0..R-1."""
+    """Rows `table[index]`, of shape [n..., c...], for a table [R, c...] and an i32 index [n...]. Where the
+    index is outside 0..R-1, the row is zero bits.
+    """
     _require_index(index)
     rows = table.shape[0]
     inside = (index >= 0) & (index < rows)

@@ -1,7 +1,8 @@
 """Single-element operations, compiled for f32 on the CPU where possible: arithmetic.md section 2.
 
-Each has the bits of the function of the same name in `elementwise`. It calls that function for few elements,
-for other types, broadcasts and layouts, and if no compiled function may be used (`kernels.fused_dispatch`).
+Each has the bits of the function of the same name in `elementwise`. It calls that function if there are few
+elements, if the operands are not contiguous f32, if their shapes differ and not just by single elements, or
+if no compiled function may be used (`kernels.fused_dispatch`).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ __all__ = ["Builder", "Value", "aligned_length"]
 
 
 def aligned_length(length: int, itemsize: int) -> int:
-    """The smallest row length of at least `length` elements whose size in bytes divides 1,024 or is a
+    """The least number of elements, at least `length`, for which a row's size in bytes divides 1,024 or is a
     multiple of 1,024.
     """
     whole = CHUNK_BYTES // itemsize
@@ -86,7 +86,9 @@ class Builder(Recorder):
         return self.strided(x, shape, strides)
 
     def slice(self, x: Value, axis: int, start: int, stop: int, step: int = 1) -> Value:
-        """Indices start, start + step, … below stop of one axis, with 0 <= start < stop <= size and step >= 1."""
+        """The part of x whose indices on one axis are start, start + step, … (below stop). 0 <= start < stop
+        <= size and step >= 1 must hold.
+        """
         axis %= x.type.rank
         if not 0 <= start < stop <= x.shape[axis] or step < 1:
             wanted = f"a range inside axis {axis} of {x.type}"
@@ -111,7 +113,7 @@ class Builder(Recorder):
         return self._primitive(Op.CONCAT, pieces, attrs.encode_byte(axis % rank if rank else 0))
 
     def pad(self, x: Value, shape: Sequence[int], low: Sequence[int], fill: Literal) -> Value:
-        """Place x in a tensor of `shape`, at offset `low` on every axis, with `fill` elsewhere."""
+        """Place x in a tensor of `shape`: on axis k it begins at index `low[k]`. All other elements are `fill`."""
         declared = TensorType(x.dtype, tuple(shape))
         return self._primitive(Op.PAD, (x,), attrs.encode_pad(low, literal(x.dtype, fill)), declared)
 
@@ -146,11 +148,11 @@ class Builder(Recorder):
         return self._primitive(Op.DIV, (x, y))
 
     def minimum(self, x: Value, y: Value) -> Value:
-        """Smaller of two f32, with +0.0 added; NaN if either is NaN."""
+        """Smaller of two f32; NaN if either is NaN. +0.0 is added, so a zero result is +0."""
         return self._primitive(Op.MINIMUM, (x, y))
 
     def maximum(self, x: Value, y: Value) -> Value:
-        """Larger of two f32, with +0.0 added; NaN if either is NaN."""
+        """Larger of two f32; NaN if either is NaN. +0.0 is added, so a zero result is +0."""
         return self._primitive(Op.MAXIMUM, (x, y))
 
     def sqrt(self, x: Value) -> Value:
@@ -266,11 +268,11 @@ class Builder(Recorder):
         return self._primitive(Op.EXPONENT, (x,))
 
     def quantise(self, x: Value, e: Value, p: int) -> Value:
-        """i32 m_p(x) for f32 x and i32 e; p is 13, 20 or 30."""
+        """The integers m_p(x) of arithmetic.md, as i32, for f32 x and i32 e; p is 13, 20 or 30."""
         return self._primitive(Op.QUANTISE, (x, e), attrs.encode_byte(p))
 
     def to_fixed(self, x: Value, e: Value, p: int = 30) -> Value:
-        """i64 m_p(x) for f32 x and i32 e; p is 30."""
+        """The integers m_p(x) of arithmetic.md, as i64, for f32 x and i32 e; p is 30."""
         return self._primitive(Op.TO_FIXED, (x, e), attrs.encode_byte(p))
 
     def round_scaled(self, s: Value, *exponents: Value, p: int) -> Value:
@@ -286,7 +288,9 @@ class Builder(Recorder):
         return self._primitive(Op.SUM, (x,))
 
     def max(self, x: Value) -> Value:
-        """f32 [… K] to [… 1]: the maximum, with +0.0 added; NaN if any element is NaN."""
+        """f32 [… K] to [… 1]: the maximum of each row; NaN if any element of the row is NaN. +0.0 is added,
+        so a zero result is +0.
+        """
         return self._primitive(Op.MAX, (x,))
 
     def argmax(self, x: Value) -> Value:

@@ -47,7 +47,9 @@ class _Checker:
         self._below: dict[bytes, int] = {}
 
     def count(self, program: Program) -> None:
-        """Check the counts that must be valid before the program's id can be computed; only once per object."""
+        """Check the counts that must be valid before the program's id can be computed. Each program object is
+        checked only once.
+        """
         if id(program) not in self._counted:
             _check_counts(program)
             self._counted[id(program)] = program  # kept alive, so that no other object gets the same id()

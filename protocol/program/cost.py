@@ -40,7 +40,8 @@ WEIGHTS: Mapping[Op, int] = {
 
 ROW = 16
 """Operations added for each result of a reduction or a `dot`, because a row may have a single element. For a
-`dot` they are also added for each element of the operands, because the element may be used only once.
+`dot` they are also added for each element of the operands, because possibly each of these elements is used
+only once.
 """
 
 
@@ -86,10 +87,10 @@ def cost(program: Program) -> Cost:
 
 @kept
 def run_operations(program: Program) -> int:
-    """The operations of one run of a checked program, even if hashing its values costs more.
+    """The operations that one run of a checked program performs, without regard to hashing.
 
     They are the sum over the program's instructions and calls. `cost(program).operations`, in contrast, is
-    never less than the cost of hashing.
+    never less than the cost of hashing the values.
     """
     return _frame(program, {}).operations
 
@@ -165,8 +166,8 @@ PANEL_ROWS = 32
 
 
 def _packed(instruction: Instruction) -> int:
-    """The bytes of padding that complete the last panel of each operand of a `dot`, for one product of its
-    batch.
+    """For a `dot`, the bytes of padding that fill up the last panel of each packed operand, for a single
+    product of the batch.
 
     0 for other primitives.
     """

@@ -152,8 +152,8 @@ class Interpreter:
         it is an input of the frame or a result of a call.
 
         Such an output is not copied, because the cost of a call, 2^14 operations, would not cover a copy in
-        each frame. Any other output is made contiguous, once even if several outputs have the same value. The
-        cost of the instruction that made the value covers this copy.
+        each frame. Any other output is made contiguous, and only one copy is made if several outputs have the
+        same value. The cost of the instruction that made the value covers this copy.
         """
         require_types(program.inputs, inputs, f"inputs of {program.name}")
         values: dict[int, Tensor] = {}

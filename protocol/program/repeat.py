@@ -17,8 +17,8 @@ from protocol.program.errors import RuleError
 from protocol.program.program import Program
 
 WIDTH = 16
-"""Maximum number of a repeat's calls in one frame. A node of the trace tree shows the same number of
-descendants (encoding.md section 2).
+"""Maximum number of a repeat's calls in one frame. It equals the maximum number of descendants of a node of
+the trace tree (encoding.md section 2).
 """
 
 

@@ -3,10 +3,10 @@
 An *engagement* is work that may be requested once, at any time, and is due some seconds after the request.
 *Standing* work, such as a registration that takes seats, is requested again and again. The work with the
 earliest deadline is done first. Only a step or an answer, which are never interrupted, can delay work that is
-due earlier. So an interval of d seconds demands at most the work of all engagements that have at most d
-seconds (the processor demand of Baruah, Rosier and Howell, Real-Time Systems 2, 1990; the same sum bounds a
-self-suspending engagement, decision 135). If that work fits for every d at a third of the measured rates,
-everything is done in time.
+due earlier. So the work that must be done within an interval of d seconds is at most that of all engagements
+that are due within at most d seconds of their request (the processor demand of Baruah, Rosier and Howell,
+Real-Time Systems 2, 1990; the same sum bounds a self-suspending engagement, decision 135). If that work fits
+for every d at a third of the measured rates, everything is done in time.
 
 Waiting shortens the time of an engagement but uses no time of the machine. Each transaction waits for its
 receipt, and each request for the machine waits for the next look at the chain and for steps that have begun.
@@ -73,9 +73,9 @@ class Rates:
 @dataclass(frozen=True, slots=True)
 class Engagement:
     """`work` that is due within `seconds` of its request. `piece` and `answer` are the parts of it that are
-    not interrupted: a step, and an answer in a game. The longer of the two counts. `waits` is how many times
-    the work requests the machine. `since` is the chain's time of the request, or None if the request may
-    still come.
+    not interrupted: a step, and an answer in a game. Only the longer of these two parts matters. `waits` is
+    how many times the work requests the machine. `since` is the chain's time of the request, or None if the
+    request may still come.
     """
 
     name: str

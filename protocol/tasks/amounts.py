@@ -159,9 +159,9 @@ def _cheapest(setting: Setting, rules: Rules, fixed: tuple[tuple[str, int], ...]
 
 
 def deterrent(setting: Setting, rules: Rules, amounts: Amounts) -> int:
-    """The least stake with which no number of false segments pays, given the other amounts. It deters at
-    every price up to the budget, even if the cheater is its own challenger, retrainer or submitter. Raises
-    NoRecommendation if the seats never find a false segment.
+    """The least stake with which cheating does not pay, no matter how many segments are false, given the
+    other amounts. It deters at every price up to the budget, even if the cheater is its own challenger,
+    retrainer or submitter. Raises NoRecommendation if the seats never find a false segment.
     """
     return _needed(setting, rules, amounts.verifiers, amounts.segments_per_verifier) + (
         amounts.restitution + max(amounts.reward, amounts.retrain_reward)
@@ -187,10 +187,10 @@ def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> in
 
 
 def least_seat_lock(seat_fee: int, draw_fee: int, game_cost: int = 0, look_chance: int = 0) -> int:
-    """The least lock of a seat. It is at least a seat's fee and a draw's fee, which a silent account loses.
-    It is at least two draw fees, because an informer takes half of a lock and the other half pays for a draw.
-    With looks, it is also at least four times the cost of a game: a looker that catches a seat gets half of
-    the lock, for a game and a bond (contracts/src/libraries/TermsCheck.sol).
+    """The least lock of a seat, the greatest of two or three amounts. The first is a seat's fee plus a draw's
+    fee, which a silent account loses. The second is two draw fees, because an informer takes half of a lock
+    and the other half pays for a draw. With looks, the third is four times the cost of a game: a looker that
+    catches a seat gets half of the lock, for a game and a bond (contracts/src/libraries/TermsCheck.sol).
     """
     return max(seat_fee + draw_fee, 2 * draw_fee, LOOK_LOCK * game_cost if look_chance else 0)
 

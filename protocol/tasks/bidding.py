@@ -15,7 +15,7 @@ from typing import Final
 FIRST_PERCENT: Final = 2
 MOST_DOUBLINGS: Final = 5
 OPENING: Final = Fraction(9, 10)
-"""Share of the budget for which a solver's first bid asks, unless the solver's settings or floor differ."""
+"""A solver's first bid asks for this share of the budget, unless the solver's settings or floor differ."""
 
 
 def percent(extensions: int) -> int:

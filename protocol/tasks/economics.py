@@ -54,7 +54,7 @@ def escape_chance(audit: Audit, false: int) -> int:
 
 
 def minimum_stake(audit: Audit, price: int, gain: int, *, recoverable: int = 0, margin: int = 0) -> int:
-    """S_min: the smallest stake with which no number of false segments pays.
+    """S_min: the smallest stake with which cheating does not pay, no matter how many segments are false.
 
     S_min = max(0, max over m of (m p / K + G) / (1 - P(m / K)) - p) + margin + recoverable. `recoverable` is
     the reward and the restitution, which a cheater gets back if it is also its own challenger and submitter.

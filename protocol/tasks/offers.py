@@ -24,10 +24,10 @@ from protocol.tasks.floor import Costs, Floor, floor, game_cost
 from protocol.tasks.task import TENSOR_RATE, Terms
 
 SLACK = 1.25
-"""Multiple of the training time that must fit before the deadline, because games go first, other work slows
-the machine, and a restart repeats a segment. A late solver loses the whole price and the penalty. The worst
-case of games is not included, because it would bring in half of sixteen bonds, which is worth more (decision
-135).
+"""The training time, multiplied by this number, must fit before the deadline, because games go first, other
+work slows the machine, and a restart repeats a segment. A late solver loses the whole price and the penalty.
+The worst case of games is not included: in that case the solver would get half of sixteen bonds, which is
+worth more than what it loses (decision 135).
 """
 
 NO_WAIT = Clocks(0.0)
@@ -107,8 +107,8 @@ class Rule(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """The reason for not bidding, and the rule behind it. If a term is too small, `least` is the smallest
-    value of the term that the rule accepts: seconds of training, of the attestation period or of a game, or
-    token units of half a bond or of the price. Otherwise `least` is 0.
+    value that the rule accepts: in seconds for the training, the attestation period or a game, and in token
+    units for half a bond or the price. Otherwise `least` is 0.
     """
 
     reason: str
@@ -132,9 +132,9 @@ def _writing(terms: Terms, figures: Figures) -> float:
 
 
 def copies_at_once(terms: Terms) -> int:
-    """Number of states that may be requested from the solver in one attestation period. There is one for each
-    segment of each seat (looks do not add to this), or one for each juror. Jurors cannot fetch from each
-    other, because only the solver has the state when they ask.
+    """Number of states that may be requested from the solver in one attestation period. It is the number of
+    segments of all seats (looks do not add to this) or the number of jurors, whichever is greater. Jurors
+    cannot fetch from each other, because only the solver has the state when they ask.
     """
     return max(terms.seat_segments, terms.jurors)
 

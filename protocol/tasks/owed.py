@@ -31,7 +31,8 @@ which is not used here because it needs torch.
 @dataclass(frozen=True, slots=True)
 class Traces:
     """What one game needs besides replays: the traces of one path of frames, and answers about the values of
-    these frames. A replay does none of this, so the speed of steps does not tell how long it takes.
+    these frames. A replay does none of this work, so the speed of steps does not tell how long the work
+    takes.
 
     `eager` and `called` are operations, as `Cost.eager_operations` and `Cost.called_operations`; calls run as
     in steps. `hashed_bytes` is `Cost.path_bytes`, and `value_bytes` is the size of the largest value.

@@ -244,8 +244,9 @@ class Terms:
 
     @property
     def owed(self) -> int:
-        """The most that must be paid out of a convicted stake: the greater of the two rewards; the cost of a
-        game and the fees for every seat and every possible look; and the restitution.
+        """The most that must be paid out of a convicted stake. It is the sum of the greater of the two
+        rewards, the cost of a game and the fee for each seat, the cost of a game and the fee for each
+        possible look, and the restitution.
         """
         reward = max(self.reward, self.retrain_reward)
         looks = self.seat_segments * (self.game_cost + self.audit_fee) if self.look_chance else 0

@@ -20,7 +20,9 @@ bytes a second: a ratio of 117, and 98 for the ResNet-18. With AMX, the step tak
 number is too large, w is larger than necessary, but digesting takes no more time.
 """
 NODE: Final = 2 / 34
-"""Cost of a node relative to that of a chunk under a salt, in SHA-256 blocks."""
+"""Cost of hashing a node, as a share of the cost of hashing a chunk under a salt. The costs are counted in
+SHA-256 blocks.
+"""
 
 
 def recommended_thinning(segment_steps: int, step_operations: int, state_bytes: int) -> int:

@@ -79,11 +79,11 @@ class Setting:
     draw_delay: int = 0
     """Seconds from the request of a draw to its word. Used only with looks, whose draws prolong an audit."""
     attest_period: int = 0
-    """Seconds within which a seat or look must attest. It is assumed to use half of them."""
+    """Seconds within which a seat or look must attest. Attesting is assumed to take half of this time."""
     jurors: int = 0
     """Number of jurors. If it is not 0, a claim may take a share of the stake."""
     utilisation: Fraction = Fraction(3, 10)
-    """The share of the time during which tokens reserved for a lock are actually locked. Used only with
+    """For tokens reserved for a lock, the share of the time in which they are actually locked. Used only with
     looks. Without looks, a lock is about as large as a seat's pay.
     """
 
@@ -140,9 +140,9 @@ class TrustPrice:
     """Capital cost of the stake from the submission to the settlement; looks delay the settlement."""
     locks: int
     """Capital cost of the delay penalty during training, of the seats' locks during the audit, and of the
-    fees in the escrow for the whole time. With looks, it includes the capital cost of the looks' locks, which
-    are assumed to last as long as the seats' locks, and of the tokens of all these locks while they wait for
-    a seat.
+    fees in the escrow for the whole time. With looks, also the capital cost of the looks' locks, which are
+    assumed to last as long as the seats' locks, and the capital cost of the tokens for all these locks while
+    the tokens wait for a seat.
     """
 
     @property
@@ -205,8 +205,9 @@ def audit_seconds(setting: Setting, look_chance: int, slots: int) -> Fraction:
 
     Level n of looks is drawn n (a + d) after the first draw. d is the delay of a draw, and a is the time to
     attest, half of the attestation period P. The challenge window begins when the newest attestations are
-    due, which is P after the draw of the last level that had looks, but not before the draw that picked none
-    (TaskMarket.drawn). Level n has looks with chance 1 - (1 - e^n)^(V q).
+    due, P after the draw of the last level that had looks. If the next level was drawn and none of its looks
+    was picked, the window begins no earlier than that draw (TaskMarket.drawn). Level n has looks with chance
+    1 - (1 - e^n)^(V q).
     """
     if not look_chance:
         return Fraction(setting.audit)

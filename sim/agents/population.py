@@ -128,7 +128,8 @@ def population(
     """Build a population from strategies and numbers of members; empty groups are left out.
 
     Raises ParameterError if there are no solvers or no verifiers, if a group has a negative number of
-    members, or if the number of slots of a group's members is not a power of two up to `MOST_SLOTS`.
+    members, or if the number of slots that each member of a group has is not a power of two up to
+    `MOST_SLOTS`.
     """
     everybody = Population(
         _groups("solvers", solvers),

@@ -178,14 +178,14 @@ class Noisy(Solver):
 
 @dataclass(frozen=True)
 class Late(Solver):
-    """At the rate `rate`, bids 0 to win, then lets the deadline pass: a griefer with a stake."""
+    """A griefer with a stake: with chance `rate`, it bids 0 in order to win, and then lets the deadline pass."""
 
     name: ClassVar[str] = "late"
     rate: float = 1.0
 
     def bid(self, view: Bidding) -> Floats:
-        """Bid 0 with chance `rate`; otherwise do not bid. The random number is each bidder's share of the
-        markup, from 0 to 2.
+        """With chance `rate`, bid 0; otherwise do not bid. The random number that decides is each bidder's
+        share of the markup, from 0 to 2.
         """
         bids: Floats = np.where(view.uniform < 2 * self.rate, 0.0, np.inf)
         return bids

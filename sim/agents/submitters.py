@@ -78,8 +78,8 @@ class Shill(Submitter):
 
 @dataclass(frozen=True)
 class Vanishing(Submitter):
-    """Takes its bundle down at the rate `rate` after bidding has closed. The deadline then passes, and the
-    solver pays the penalty.
+    """With chance `rate`, takes the bundle of a task down after bidding has closed. The deadline then passes,
+    and the solver pays the penalty.
     """
 
     name: ClassVar[str] = "vanishing"

@@ -88,7 +88,7 @@ class Verifier:
 
 @dataclass(frozen=True)
 class Trusting(Verifier):
-    """Attests whatever is served without a replay: rubber-stamping."""
+    """A rubber stamp: attests whatever is served, without a replay."""
 
     name: ClassVar[str] = "lazy"
     honest: ClassVar[bool] = False
@@ -109,7 +109,7 @@ class Hiding(Trusting):
 
 @dataclass(frozen=True)
 class LazyLooker(Verifier):
-    """Honest in a seat; rubber-stamps looks."""
+    """Honest in a seat; as a looker, attests whatever is served, without a replay."""
 
     name: ClassVar[str] = "lazy_looker"
     honest: ClassVar[bool] = False
@@ -157,7 +157,9 @@ class Copying(Verifier):
 
 @dataclass(frozen=True)
 class Colluding(Verifier):
-    """The cheater's accomplice: attests every result, whether true or false, served or not."""
+    """The cheater's accomplice: attests every result, whether it is true or false, and whether or not it is
+    served.
+    """
 
     name: ClassVar[str] = "colluding"
     honest: ClassVar[bool] = False

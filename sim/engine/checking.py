@@ -106,8 +106,8 @@ class Checker:
         return check
 
     def picks(self, candidates: Flags, left: Indices, luck: Stream) -> Flags:
-        """The slots picked in each row for a level of looks, (V q, rows). Each candidate is picked with the
-        terms' chance, but no more than `left`, (rows,), are picked in a row.
+        """The slots picked for a level of looks, (V q, rows). Each candidate is picked with the terms'
+        chance, until the number of slots picked in its row reaches `left`, (rows,).
         """
         picked: Flags = candidates & (luck.uniform(len(candidates)) < self.parameters.look_chance)
         picked &= picked.cumsum(axis=0) <= left

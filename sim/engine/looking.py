@@ -218,8 +218,8 @@ def _replayed(attempts: Sequence[Attempt], shape: tuple[int, ...]) -> Flags:
 
 
 def _once(level: Level, each: int) -> Level:
-    """Of each seat's lost locks, keep only the first. A seat has one lock, which the first look that wins it
-    takes.
+    """Keep only the first lost lock of each seat. A seat has only one lock, so only the first look that wins
+    it can take it.
     """
     wanted = (level.accused | level.hidden).reshape(-1, each, level.accused.shape[1])
     first = (wanted & (wanted.cumsum(axis=1) == 1)).reshape(level.accused.shape)

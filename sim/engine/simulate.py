@@ -41,7 +41,7 @@ Columns = Mapping[str, Floats]
 
 
 def block(people: Population) -> int:
-    """Number of rows played at once: whole chunks of runs, at least one. Results do not depend on it."""
+    """Number of rows played at once: one or more whole chunks of runs. Results do not depend on it."""
     accounts = FIRST_SOLVER + people.solver_count + people.verifier_count + people.bystander_count
     return CHUNK * max(1, min(CHUNKS, MOST_CELLS // (CHUNK * accounts)))
 

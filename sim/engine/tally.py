@@ -37,7 +37,7 @@ class Tally:
     looks: Amounts
     """Second looks in which the looker attested or challenged."""
     caught: Amounts
-    """Locks that seats and looks lost to a look."""
+    """Locks that looks have taken from seats or from other looks."""
     paid: Amounts
     """Prices paid to solvers, in token units."""
     fees: Amounts

@@ -103,7 +103,9 @@ def _ladder(budget: int, late: bool) -> tuple[int, Amounts]:
 
 
 def cheapest(asks: Amounts, budget: Amounts) -> Assignment:
-    """The lowest ask wins and is paid if it is at most the budget. Of equal asks, the first wins."""
+    """If the lowest ask is at most the budget, it wins and is paid; otherwise the task is not sold. Of equal
+    asks, the first wins.
+    """
     lowest = asks.min(axis=0)
     sold = lowest <= budget
     return Assignment(sold, _first(asks == lowest), np.where(sold, lowest, 0))

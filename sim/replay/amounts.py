@@ -80,7 +80,7 @@ class Amounts:
 
     @property
     def outside(self) -> int:
-        """Tokens that every account keeps outside the vault."""
+        """Tokens that each account keeps outside the vault."""
         return _OUTSIDE
 
     def escrow(self, terms: MarketParameters) -> int:

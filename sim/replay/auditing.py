@@ -82,10 +82,10 @@ class Auditing:
         return account
 
     def ask_for_looks(self, level: int, candidates: Sequence[int], looks: int) -> None:
-        """Wait for a second in which the next attestation leads to the looks that the scenario wants on a
-        level.
+        """Wait until an attestation, which would request the draw of looks of `level`, would lead to the
+        looks that the scenario wants on that level. If the scenario wants no particular looks, do not wait.
 
-        That attestation requests the level's draw. `looks` is the number of looks picked on the levels below.
+        `looks` is the number of looks picked on the levels below.
         """
         scenario = self.stage.scenario
         if level <= len(scenario.picked):

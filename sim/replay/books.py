@@ -168,7 +168,7 @@ class Books:
         self.release(solver, STAKE, reward + amounts.restitution)
 
     def compensated(self, solver: int, account: int, *, look: bool) -> None:
-        """Pay a challenging seat a game's cost and its fee out of the stake; a look gets only the cost."""
+        """Out of the stake, pay a game's cost and the fee to a seat that challenged; a look gets only the cost."""
         cost, fee = self._amounts.game_cost, 0 if look else self._amounts.seat_fee(self._terms)
         booking.compensate(self.ledger, ROW, _at(solver), *_seat(account), cost=cost, fee=fee)
         self.release(solver, STAKE, cost + fee)

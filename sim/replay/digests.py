@@ -72,7 +72,7 @@ class Target(NamedTuple):
 
     @classmethod
     def of(cls, look: Look, attestation: Attestation, each: int) -> Target:
-        """The target of a look; `each` is q."""
+        """The target of a look; `each` is q, the number of segments of a seat."""
         return cls(attestation, look.leaf(each)[0])
 
     @property

@@ -120,8 +120,8 @@ class Looking:
         self._stage.same("looks that are awaited", 0, self._audit().looking)
 
     def _silence(self, *, again: bool) -> None:
-        """Let the silent lookers' time run out. They lose stake. If another draw follows, the first of them
-        pays it; the rest burns.
+        """Let the silent lookers' time run out, so that each loses part of its stake. If another draw
+        follows, the first of these lookers pays for it; the rest of what they lose burns.
         """
         stage = self._stage
         stage.until(self._audit().until)
@@ -147,9 +147,9 @@ class Looking:
         self._auditing.accounts += taken.values()
 
     def _ask_for_more(self) -> None:
-        """Prepare the draw of the next level. Do nothing if no look of this level is attested, if as many
-        looks are picked as a task can have, or if this is the last level. The next call leaves no look
-        pending, and so requests that draw.
+        """Prepare the draw of the next level. The transaction that follows leaves no look of this level
+        pending, and so requests that draw. Do nothing if no look of this level is attested, if as many looks
+        are picked as a task can have, or if this is the last level.
         """
         parameters = self._stage.scenario.parameters
         left = self._picked < parameters.slots and self._level < LEVELS

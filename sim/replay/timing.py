@@ -19,8 +19,8 @@ Wanted = Sequence[Sequence[int]]
 
 
 def submission(client: Client, task: int, root: bytes, segments: int, wanted: Wanted) -> int:
-    """The first second from now on in which submitting `root` leads to a draw of the wanted segments, out of
-    `segments` in total.
+    """The earliest time, in seconds and after the present one, at which submitting `root` leads to a draw of
+    the wanted segments, out of `segments` in total.
     """
     for time, first in _seeds(client, task, root, 1):
         drawn = [segments_of(first, seat, segments, len(each)) for seat, each in enumerate(wanted)]
@@ -32,8 +32,8 @@ def submission(client: Client, task: int, root: bytes, segments: int, wanted: Wa
 def attestation(
     client: Client, task: int, candidates: Sequence[int], chance: int, room: int, wanted: Sequence[int]
 ) -> int:
-    """The first second from now on in which the last attestation of a level leads to looks at exactly the
-    wanted slots.
+    """The earliest time, in seconds and after the present one, at which the last attestation of a level leads
+    to looks at exactly the wanted slots.
     """
     root, number = client.market.task(task).root, client.audit.audit(task).draws + 1
     for time, seed in _seeds(client, task, root, number):
@@ -43,8 +43,8 @@ def attestation(
 
 
 def _seeds(client: Client, task: int, root: bytes, number: int) -> Iterator[tuple[int, bytes]]:
-    """For each second from the next one on, yield that second and a seed: that of draw `number` of a task if
-    the draw is requested in that second.
+    """Yield pairs of a time and a seed, one pair for each second after the present one. The seed is that of
+    draw `number` of a task if the draw is requested at that time.
     """
     deployment = client.deployment
     network, delay = deployment.beacon, deployment.parameters.draw_delay

@@ -141,8 +141,8 @@ class Trained:
         return step_tree(list(roots)).root if roots[-1] == self.roots[segment] else None
 
     def tensors(self, segment: int, step: int) -> list[bytes]:
-        """Canonical bytes of the tensors, in the program's order, of state `step`, 0 ... C, of a segment in a
-        verifier's replay.
+        """Canonical bytes of the tensors of one state of a segment, `step` from 0 to C, in a verifier's
+        replay. The tensors are in the program's order.
         """
         state = self.checked.state(segment, step)
         return [bytes(tensor.data) for tensor in self._training.program.checkpoint(state).tensors]

@@ -30,10 +30,12 @@ class Folder:
 
     @classmethod
     def open(cls, path: Path, about: Mapping[str, Any], *, fresh: bool = False) -> Folder:
-        """Create or resume a folder for the question in `about`; `fresh` replaces results of another question.
+        """Create or resume a folder for the question in `about`. If the folder holds results of another
+        question, `fresh` replaces them.
 
-        When resuming, the existing manifest is kept, except for the present location of the study's file. Raises
-        ResultsError if the folder holds results of another question or other files, or cannot be written.
+        When resuming, the existing manifest is kept, except for the present location of the study's file.
+        Raises ResultsError if the folder cannot be written, if it holds other files than results, or, without
+        `fresh`, if it holds results of another question.
         """
         folder = cls(path, about)
         there = path / manifest.NAME

@@ -33,7 +33,7 @@ BEARABLE: Final = 0.01
 """Tolerated share of tasks with an empty seat after the first draw."""
 _SCALE: Final = CHAIN_TOKEN // TOKEN
 _NEVER: Final = 1e-9
-"""Numbers of redraws and chances below this are treated as 0."""
+"""A number of redraws, or a chance, that is below this value is treated as 0."""
 _UNIT: Final = 1 / TOKEN
 """Error of amounts that are deterministic but rounded to whole units, in tokens."""
 
@@ -132,8 +132,9 @@ class Seen:
     # ------------------------------------------------------------------ claims
 
     def claims(self) -> list[Claim]:
-        """Claims at each point. They are on sales if solvers' capital is given. Otherwise every task is sold,
-        and they are on prices if capital has a cost and the first draw fills all seats, and on draws if not.
+        """Claims at each point. If solvers' capital is given, they are claims on sales. Otherwise every task
+        is sold. They are then claims on prices if capital has a cost and the first draw fills all seats, and
+        claims on draws in all other cases.
         """
         claims = []
         for number, parameters in enumerate(self.cases):

@@ -60,7 +60,7 @@ class Check:
 
     @property
     def relative(self) -> float:
-        """Tolerance divided by the size of the expected value; infinite if that is 0."""
+        """Tolerance divided by the size of the expected value; infinite if the expected value is 0."""
         return self.tolerance / abs(self.expected) if self.expected else math.inf
 
     @property

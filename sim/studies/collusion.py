@@ -129,8 +129,8 @@ class Collusion(Study):
 
 
 def _accounts(parameters: MarketParameters, point: Point) -> tuple[int, int]:
-    """Number of the colluders' accounts, and stake units of each. If the stake does not divide into whole
-    accounts, the rest is honest.
+    """Number of the colluders' accounts, and number of stake units of each account. If the colluders' stake
+    does not divide into whole accounts, the rest of this stake is honest.
     """
     units = 1 << int(point["level"])
     return round(point["colluding"] * parameters.verifier_count) // units, units

@@ -1,10 +1,10 @@
-"""Griefing: what false challengers, silent verifiers and late solvers cost others for each token that they
-lose.
+"""Griefing: what false challengers, silent verifiers and late solvers cost others for each token that the
+attackers themselves lose.
 
 Each attack is compared with a calm market with the same seed; harm is the honest parties' loss relative to
 that market. The engine has no clocks, so the cost of waiting is computed here: the engine counts the waits,
-and the study sets how long each takes. A submitter whose task ends late posts it again, so the unpaid price
-is not a gain.
+and the study sets how long each wait takes. A submitter whose task ends late posts it again, so the unpaid
+price is not a gain.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ def looked(segments: int) -> MarketParameters:
 
 
 class Looks(Study):
-    """Verifiers that replay against two kinds of skippers, by the skippers' share, the lock, and the task's
-    length.
+    """Verifiers that replay, compared with two kinds of skippers, by the skippers' share, the lock, and the
+    task's length.
     """
 
     name = "looks"

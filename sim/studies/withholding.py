@@ -137,7 +137,9 @@ class Withholding(Study):
         return found
 
     def answer(self, table: Table) -> Answer:
-        """Two claims per point, claims of no gain, and a finding for each grid that was played."""
+        """Two claims for each point, the claims that withholding gains nothing, and a finding for each grid
+        that was played.
+        """
         points = points_of(self, table)
         found = [_found(point) for point in points]
         lost = [caught(point) * each for point, each in zip(points, found)]
@@ -202,8 +204,8 @@ class Withholding(Study):
 
 
 def _coin(table: Table, chance: float) -> float:
-    """Standard error of a chance over the table's tasks, but at least one event in all tasks, because a rare
-    event may not occur at all.
+    """Standard error of a chance over the table's tasks, but at least 1 divided by the number of tasks,
+    because a rare event may not occur at all.
     """
     tasks = float(table["rounds"][0] * (table["run"].max() + 1))
     return max(math.sqrt(max(0.0, chance * (1 - chance)) / tasks), 1 / tasks)

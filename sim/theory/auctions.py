@@ -79,10 +79,11 @@ def descending(market: Market, *, late: bool = False) -> Outcome:
 
     As in `sim.mechanism.auctions.descending`, the bidder with the lowest cost L opens at G_0. This bidder and
     the one with the second-lowest cost S then take turns, as long as their costs are no higher than the next
-    price. Let G_k be the last price with S <= G_k. For an even k, the bidder with cost L has bid G_k, and
-    wins at it. For an odd k, the bidder with cost S has: the other answers and wins at G_(k + 1) if L <= G_(k
-    + 1); otherwise the bidder with cost S wins at G_k. If S > G_0, the bidder with cost L wins at G_0, or at
-    L itself if L > G_0. With F uniform and a = 1 - F(G_(k + 1)), b = 1 - F(G_k):
+    price. Let G_k be the last price with S <= G_k. If k is even, the bidder with cost L has bid G_k, and wins
+    at this price. If k is odd, the bidder with cost S has bid G_k. The bidder with cost L then answers and
+    wins at G_(k + 1) if L <= G_(k + 1); otherwise the bidder with cost S wins at G_k. If S > G_0, the bidder
+    with cost L wins at G_0, or at L itself if L > G_0. With F uniform and a = 1 - F(G_(k + 1)), b = 1 -
+    F(G_k):
 
         P(k, L <= G_(k + 1)) = n (1 - a) (a^(n - 1) - b^(n - 1)),
         P(k, L > G_(k + 1)) = a^n - b^n - n (a - b) b^(n - 1)

@@ -67,16 +67,15 @@ def collusion_threshold(
 
 
 def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> Values:
-    """Return the distribution, (V + 1,), of the number of V seats that one owner holds. The owner has
-    `accounts` accounts of `slots` stake units each, among `others` accounts of one unit each.
+    """Return the distribution, (V + 1,), of how many of the V seats one owner holds. The owner has `accounts`
+    accounts of `slots` stake units each; there are `others` other accounts of one unit each.
 
     Seats are distinct accounts, weighted by stake among those without a seat (`AuditBoard.draw`). If the
-    owner has n accounts of w units and holds j of the first i seats, it gets the next with chance (n - j) w /
-    ((n - j) w + N - (i - j)), where N is `others`.
+    owner has n accounts of w units and holds j of the first i seats, it gets the next seat with chance (n -
+    j) w / ((n - j) w + N - (i - j)), where N is `others`. With single units (w = 1) the distribution is
+    hypergeometric. Raises `TheoryError` if there are fewer accounts than seats.
 
-    **Splitting.** An account has one seat at a time, so a stake in one account holds at most one seat of a
-    task, while the same stake split into V or more accounts may hold all. With single units (w = 1) the
-    distribution is hypergeometric. Raises `TheoryError` if there are fewer accounts than seats.
+    **Splitting.** An account has one seat at a time, so a stake in one account holds at most one seat of a task, while the same stake split into V or more accounts may hold all seats.
     """
     v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 0)
     m, w = count("others", others, 0), count("slots", slots, 1)

@@ -1,8 +1,8 @@
 """Fed seats: the data that a solver must send to a seat that hashes given states instead of replaying.
 
-By audit.md section 4, a seat hashes, of state j of a segment, 0 ... C, the chunks c with (c + j) mod w = 0. A
-seat that is fed these chunks looks as if it had replayed, so such seats count among the 1 - h that stakes
-assume.
+By audit.md section 4, a seat hashes some chunks of each state j = 0 ... C of a segment: the chunks c with (c
++ j) mod w = 0. A seat that is fed these chunks looks as if it had replayed, so such seats count towards the
+dishonest share 1 - h that stakes assume.
 """
 
 import numpy as np

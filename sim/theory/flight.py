@@ -30,12 +30,12 @@ class Draws(NamedTuple):
 def filled_law(
     *, verifiers: int, accounts: int, bound: int, draws: int = ESCROW_DRAWS
 ) -> tuple[Values, Draws]:
-    """Return the chances that 0 ... V seats are finally filled if `bound` accounts have seats elsewhere, and
-    `Draws`.
+    """Return two results: the chances that 0 ... V seats are finally filled if `bound` accounts have seats
+    elsewhere, and the task's `Draws`.
 
     A draw fills seats one by one: with b bound accounts, including those of this task, a seat stays empty
     with chance (b / N)^32. The contracts also limit a whole draw to 256 tries, which is left out here. Empty
-    seats are redrawn, for `draws` draws in all.
+    seats are redrawn until all seats are filled or there have been `draws` draws in all.
     """
     v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 1)
     others = count("bound", bound, 0, n)

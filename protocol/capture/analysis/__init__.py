@@ -1,1 +1,1 @@
-"""Stage 4: finds facts about the graph that lowering needs and that no single operation shows."""
+"""Stage 4: finds what lowering must know about the graph and no single operation shows."""

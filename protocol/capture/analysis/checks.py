@@ -37,16 +37,16 @@ def _are_bits(value: Any) -> bool:
 
 
 def index_out_of_range(node: Node, index: Index, value: int, origin: str) -> Problem:
-    """The refusal for an index that torch does not allow for the operation `node`. `origin` says where the
-    index comes from.
+    """The refusal for an operation `node` whose operand `index` holds `value`, an index that torch does not
+    allow. `origin` says where the value comes from.
     """
     what = f"{origin} gives {index.operation} the index {value}; torch allows {index}"
     return Problem(what, "correct the data, or the size of what is indexed", source_of(node))
 
 
 def index_unbounded(node: Node, index: Index, low: int, high: int, origin: str) -> Problem:
-    """The refusal for an operation `node` whose indices, from `low` to `high`, may include some that torch
-    does not allow.
+    """The refusal for an operation `node` whose operand `index` may hold any index from `low` to `high`,
+    although torch does not allow all of these. `origin` says where the indices come from.
     """
     what = f"{origin} may give {index.operation} any index from {low} to {high}; torch allows {index}"
     return Problem(what, "limit it with .clamp() or % to the size of what is indexed", source_of(node))

@@ -18,7 +18,7 @@ ROUNDS = 3
 def bounds_over_steps(
     graph: Graph, known: Mapping[Node, Interval], counters: Mapping[Node, tuple[Tensor, Node]], steps: int
 ) -> Buffers:
-    """Bounds of the `counters` that hold before each of `steps` steps.
+    """For each of the `counters`, bounds that hold before every one of `steps` steps.
 
     `counters` maps placeholders of `graph` to their initial contents and to the node whose result the step
     writes into them; `known` has the bounds of all other placeholders. There are three cases:

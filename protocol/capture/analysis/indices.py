@@ -25,7 +25,9 @@ FROM_EITHER_END = {
 }
 """Operations on a tensor and a list of indices for its first axes. Negative indices count from the end."""
 OF_LABELS = {aten.nll_loss_forward.default, aten.nll_loss2d_forward.default}
-"""Operations on log-probabilities and labels. Classes are along the second axis, or the only axis."""
+"""Operations on log-probabilities and labels. The classes are along the second axis of the log-probabilities,
+or along the only one.
+"""
 
 
 @dataclass(frozen=True)

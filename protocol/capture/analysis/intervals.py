@@ -14,7 +14,7 @@ from torch.fx import Node
 @dataclass(frozen=True)
 class Interval:
     """All integers from `low` to `high`. For a tensor whose elements were only moved, `drawn` holds the
-    tensors (as nodes) and the numbers that the elements come from. For a tensor whose elements were computed,
+    sources of the elements: tensors (as nodes) and numbers. For a tensor whose elements were computed,
     `drawn` is None.
     """
 

@@ -1,12 +1,14 @@
 """Chooses the bits of every contraction by the origin of its operands (arithmetic.md section 4, version 2).
 
-Rounding to 13 bits biases sums whose terms differ widely in size. Such sums are recognised by the origin of
-their terms: attention probabilities and the gradients of their scores, gradients summed over tokens, and
-gradients of a vocabulary's logits. The contractions themselves are written in `lowering.ops.contractions`.
+If the terms of a sum differ widely in size, rounding to 13 bits makes the sum biased. Such sums are
+recognised by the origin of their terms: attention probabilities and the gradients of their scores, gradients
+summed over tokens, and gradients of a vocabulary's logits. The contractions themselves are written in
+`lowering.ops.contractions`.
 
 The role of a convolution follows from its operation: forward, gradient of the input, gradient of the weight.
-Its forward pass takes 20 bits for both operands, because rounding can move a ReLU's operand across zero,
-which turns a whole gradient on or off. Rounding a gradient changes only that gradient (docs/numerics.md).
+The forward pass of a convolution takes 20 bits for both operands, because rounding can move a ReLU's operand
+across zero, which turns a whole gradient on or off. Rounding a gradient changes only that gradient
+(docs/numerics.md).
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ class Role(StrEnum):
     PRODUCT = "product"
     """A product with no other role, such as a forward product, q k^T, dP = dO V^T or dX = G W."""
     ATTENTION = "attention"
-    """A product that has P, the attention probabilities, or dS, the gradient of the scores, as an operand: P
+    """A product in which one operand is P (the attention probabilities) or dS (the gradient of the scores): P
     V, dV, dQ, dK.
     """
     WEIGHT_GRADIENT = "weight_gradient"
@@ -96,7 +98,9 @@ SCALING = {
     *(aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.mul.Scalar, aten.div.Tensor, aten.div.Scalar),
     *(aten.where.self, aten.masked_fill.Scalar, aten.masked_fill.Tensor),
 }
-"""Operations that scale elements, drop some of them, or add others."""
+"""Elementwise operations that multiply or divide elements, add to them, subtract from them, or replace some
+of them.
+"""
 SUMMING = {aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim}
 
 
@@ -122,7 +126,9 @@ class Roles:
 
 
 def table_of(overrides: Mapping[str, Bits]) -> dict[Role, Bits]:
-    """`BITS` with rows replaced, by role name. Raises `CaptureError` for unknown roles or invalid bits."""
+    """`BITS`, in which `overrides` replaces the bits of the roles that it names. Raises `CaptureError` for
+    unknown roles or invalid bits.
+    """
     require_bits(overrides, list(Role))
     return {**BITS, **{Role(name): (value[0], value[1]) for name, value in overrides.items()}}
 
@@ -186,8 +192,8 @@ def _carrying(graph: Graph, sources: set[Any]) -> set[Node]:
     """Nodes whose elements are results of the operations `sources`. After those operations, the elements may
     have been moved, or scaled element by element.
 
-    A scaling that repeats elements does not count: an expert's output times its gate's probability is not a
-    probability.
+    A scaling does not count if the elements are repeated for it, as when each expert's output is multiplied
+    by its gate's probability: the product is not a probability.
     """
     found: set[Node] = set()
     for node in graph.nodes:

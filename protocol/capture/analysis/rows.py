@@ -1,7 +1,7 @@
-"""Computes an operation's results for all rows of the committed dataset, by running the graph above it in
-torch.
+"""Computes an operation's results for all rows of the committed dataset, by running in torch the part of the
+graph that the operation depends on.
 
-A batch may hold any row at any place. So results that are computed from the rows in order hold for every
+A batch may hold any row at any place. So results that are computed from the rows in order are valid for every
 batch only if each element is computed from a single row, and by the same operations at every place of the
 batch. To find the place from which an element is computed, place numbers are moved through the graph
 (`_Places`). To test that places do not matter, each of `PROBES` rows is repeated at all places.
@@ -164,8 +164,8 @@ class Rows:
 
 
 class _Places:
-    """The first and the last place of a batch that each element is computed from, as two tensors. For an
-    element that depends on no place, the first is greater than the last.
+    """For each element, the first and the last place of the batch that the element is computed from, as two
+    tensors. For an element that depends on no place, the first is greater than the last.
     """
 
     def __init__(self, part: list[Node], of_batch: Collection[Node], batch: int) -> None:
@@ -207,8 +207,8 @@ class _Places:
         return place, place
 
     def _gathered(self, node: Node) -> tuple[Tensor, Tensor]:
-        """The first and last place that each element of a gather's result depends on. The places of all
-        elements along the axis count, and those of the index.
+        """The first and last place that each element of a gather's result depends on. Such an element depends
+        on the places of all elements of the gathered tensor along the axis, and on the places of its index.
         """
         given: Any = node.args
         x, axis, index = given[:3]

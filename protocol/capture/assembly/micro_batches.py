@@ -22,8 +22,8 @@ from protocol.program.library.units import MOST, sum_units
 from protocol.program.types import TensorType, contiguous_strides
 
 Evaluate = Callable[[Builder, Sequence[Value], Sequence[Value], Value, Value], Sequence[Value]]
-"""Writes the results of a step. The operands after the builder are parameters and buffers, a batch, a key,
-and the counter that keys random numbers.
+"""A function that writes the results of a step. After the builder, it takes the parameters and buffers as one
+sequence, a batch, a key, and the counter that keys random numbers.
 """
 
 
@@ -40,9 +40,9 @@ SMALL = 1 << 16
 because copying them takes less time than a separate instruction.
 """
 MOST_BYTES = 1_600
-"""The most bytes that the encoded types of the tensors passed individually may take. A call's operands and
-its results each have this limit. Together with the batch and the concatenated rest, these tensors must fit an
-instruction's 4,096 bytes and 255 operands.
+"""The most bytes that the encoded types of the tensors passed individually may take. The limit applies to a
+call's operands and, separately, to its results. Together with the batch and the concatenated rest, these
+tensors must fit an instruction's 4,096 bytes and 255 operands.
 """
 
 

@@ -13,9 +13,9 @@ from protocol.program.step import METRIC
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a step program. `rates` holds the names of constants: the table of learning rates of each
-    group of the optimiser. The part acts in step `first` and in every `every`-th step after it. `number` is
-    its position within the step; `name` prefixes its metrics.
+    """One part of a step program. For each group of the optimiser, `rates` holds the name of the constant
+    that is the group's table of learning rates. The part acts in step `first` and in every `every`-th step
+    after it. `number` is its position within the step; `name` prefixes its metrics.
     """
 
     traced: TracedStep

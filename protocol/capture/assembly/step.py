@@ -60,8 +60,8 @@ def assemble(
 
     `constants` holds, by name, the tensors that are only read (such as buffers and frozen parameters) and one
     learning-rate table per parameter group. Each traced graph computes one micro-batch. The state keeps the
-    metrics of the last `history` steps. Raises `CaptureError` if two tensors have the same name, or if a part
-    has unsupported operations; the error then lists all those of the first such part.
+    metrics of the last `history` steps. Raises `CaptureError` if two tensors have the same name. Also raises
+    it if a part has unsupported operations, and then lists all unsupported operations of the first such part.
     """
     b = Builder("step")
     types = state_types(parts, parameters, constants, history)

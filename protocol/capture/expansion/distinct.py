@@ -50,8 +50,8 @@ def are_distinct(places: Any) -> bool:
 
 
 def mark_distinct(graph: Graph, constants: Mapping[Node, Tensor]) -> None:
-    """Record whether the indices of a write are distinct, for each write by index that does not add and whose
-    indices depend on `constants` alone.
+    """For each write by index that does not add, record whether its indices are distinct. Writes whose
+    indices depend on anything but `constants` are left without a record.
     """
     known: dict[Node, Any] = dict(constants)
     for node in graph.nodes:

@@ -310,9 +310,9 @@ class PythonState:
         return [(where, function.__wrapped__), *((f"a result of {where}", x) for x in held)]
 
     def _class(self, class_: type) -> Items:
-        """The attributes of a class that the submitter wrote, and the objects that its methods refer to.
-        Classes of installed packages may have other users, so only those that are `nn.Module` classes are
-        examined, and only their methods.
+        """For a class that the submitter wrote: its attributes, and the objects that its methods refer to. A
+        class of an installed package may have other users. So it is examined only if it is an `nn.Module`
+        class, and then only its methods are examined.
         """
         file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
         installed = is_installed(file)

@@ -49,8 +49,8 @@ def wrong_type(dtype: DType) -> Unsupported:
 
 
 def unsupported(node: torch.fx.Node, error: Exception) -> Problem:
-    """The refusal for a node for which `error` was raised: it has no rule, its rule refuses it, or the
-    program does. The cause of `error` becomes the cause of the refusal.
+    """The refusal for a node for which `error` was raised: the node has no rule, or its rule refuses the
+    node, or the program refuses it. The cause of `error` becomes the cause of the refusal.
     """
     remedy = error.remedy if isinstance(error, Unsupported) else DEFAULT_REMEDY
     return Problem(f"{node.target}: {error}", remedy, source_of(node), cause=error.__cause__)

@@ -78,8 +78,8 @@ class Lowering:
         return self._cast(x.elements(self.builder), dtype)
 
     def operand(self, x: View | Scalar, dtype: DType) -> Value:
-        """A view or a Python number as the operand of a broadcasting primitive, in the type `dtype`. Repeated
-        axes of a view are not repeated in the operand.
+        """A view or a Python number as the operand of a broadcasting primitive, in the type `dtype`. An axis
+        along which a view repeats its elements has size 1 in the operand.
         """
         if isinstance(x, View):
             return self._cast(x.broadcast(self.builder), dtype)

@@ -59,7 +59,7 @@ def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> 
 
 
 def without_rule(graph: torch.fx.Graph) -> list[Problem]:
-    """A problem for each operation whose result is used, although it has no rule and is not to be expanded.
+    """A problem for each operation that has no rule and is not to be expanded, if its result is used.
 
     If the graph is finished, dead code is removed from it first.
     """

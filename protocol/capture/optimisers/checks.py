@@ -113,8 +113,8 @@ def require_limits(**limits: float | None) -> None:
 def require_same_parameters(
     parameters: Mapping[str, nn.Parameter], reached: Collection[str], optimizer: Optimizer
 ) -> None:
-    """Refuse a parameter among `reached` that is in no group, a parameter that is listed twice, and a tensor in a
-    group that is not a parameter of the model.
+    """Refuse a parameter among `reached` that is in no group, a parameter that is listed twice, and a group
+    that holds a tensor other than the model's parameters.
     """
     listed = Counter(id(p) for group in optimizer.param_groups for p in group["params"] if p.requires_grad)
     held = listed.keys()
@@ -182,7 +182,7 @@ def require_all_steps(scheduler: LRScheduler, steps: int) -> None:
 
 
 def require_only_rates_change(scheduler: LRScheduler, before: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a scheduler that changed an option of a group other than the rate, since only rates vary in a
+    """Refuse a scheduler that changed any option of a group except its rate, since only rates vary in a
     program.
 
     One-cycle and cyclic schedules cycle the momentum unless told not to.

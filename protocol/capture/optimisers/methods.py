@@ -93,8 +93,8 @@ class Methods:
 
 
 def has_method(optimizer: Optimizer) -> bool:
-    """Whether kernels can run the optimiser. Its type must be exactly one that has kernels, its `step` must
-    be torch's, possibly wrapped by a scheduler, and the kernels must support its options.
+    """Whether kernels can run the optimiser. Its type must be one that has kernels, not a subclass of one.
+    Its `step` must be torch's, possibly wrapped by a scheduler. The kernels must support its options.
     """
     step = vars(optimizer).get("step")
     wrapped = hasattr(step, "_wrapped_by_lr_sched")

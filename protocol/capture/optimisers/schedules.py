@@ -177,8 +177,8 @@ def _watched(kind: type[LRScheduler], reads: list[Problem]) -> type[LRScheduler]
 
 
 def _with_parts(scheduler: Any) -> Iterator[LRScheduler]:
-    """A scheduler and the schedulers that it runs, such as those of SequentialLR and ChainedScheduler.
-    ChainedScheduler has no count of steps.
+    """A scheduler and the schedulers that it runs, as SequentialLR and ChainedScheduler do. ChainedScheduler
+    itself has no count of steps.
     """
     if isinstance(scheduler, LRScheduler):
         yield scheduler

@@ -128,8 +128,8 @@ class Traced:
 
 
 def trace_update(optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -> Traced:
-    """The update of some parameters, by name. Raises `CaptureError` unless it is a function of parameters, gradients,
-    rates and state. The optimiser is restored.
+    """Trace the update of `parameters`, which maps names to parameters. Raises `CaptureError` unless the
+    update is a function of parameters, gradients, rates and state. The optimiser is restored.
     """
     with left_as_it_was(optimizer), _moving(optimizer):
         tracer = _Tracer(optimizer, parameters)
@@ -332,7 +332,9 @@ def _functional(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def _contents(x: Any, like: Tensor) -> Tensor:
-    """`x`, a number or functional tensor, as a tensor in the type and shape of `like`, after all writes."""
+    """A number or functional tensor `x` as a tensor in the type and shape of `like`; a functional tensor
+    after all writes.
+    """
     t = x if isinstance(x, Tensor) else torch.full((), x, dtype=like.dtype)
     if isinstance(t, FunctionalTensor):
         torch._sync(t)  # type: ignore[attr-defined, no-untyped-call]

@@ -147,8 +147,8 @@ class _Types(TorchDispatchMode):
 
 @contextmanager
 def left_as_it_was(optimizer: Optimizer) -> Iterator[None]:
-    """On leaving the context, restore the optimiser's attributes, including the contents of lists and dicts,
-    and the parameters' gradients. Inside the context the gradients start as None.
+    """Inside the context, the gradients start as None. When the context is left, the optimiser's attributes,
+    including the contents of lists and dicts, and the parameters' gradients are restored.
     """
     gradients = [(p, p.grad) for group in optimizer.param_groups for p in group["params"]]
     for p, _ in gradients:

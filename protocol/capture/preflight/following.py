@@ -111,8 +111,8 @@ def following(captured: CapturedStep) -> Following | None:
 
 
 def apart(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
-    """The largest difference between two losses of the same name, relative to the size of torch's loss, or to
-    `FLOOR` if that is larger. NaN if one of the differences is.
+    """The largest difference between two losses of the same name. Each difference is relative to the size of
+    torch's loss, or to `FLOOR` if that is larger. If any difference is NaN, the result is NaN.
     """
     found = [abs(ours[name] - loss) / max(abs(loss), FLOOR) for name, loss in theirs.items()]
     return math.nan if any(map(math.isnan, found)) else max(found, default=0.0)

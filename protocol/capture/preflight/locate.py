@@ -51,8 +51,8 @@ CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
 number of bits below the largest element of its row or block.
 """
 ROUNDING = 2.0**-12
-"""Twice the largest change from rounding to 13 bits, the fewest bits of any role, relative to the largest
-element.
+"""Rounding to 13 bits, the fewest bits of any role, changes an element by at most half of this number,
+relative to the largest element.
 """
 UNDERFLOW = 2.0**-100
 """Allowed error per element: products and scales of tiny elements may fall below float32's normal numbers."""
@@ -184,8 +184,8 @@ def _norm(x: Tensor) -> float:
 
 def _error(ours: Tensor, true: Tensor) -> float:
     """The norm of the error; infinite if `ours` and `true` differ in which elements are finite. For integers
-    and bools, the number of wrong elements; `_norm`, to which it is compared, is then the number of all
-    elements.
+    and bools, the error is the number of wrong elements. It is compared with `_norm`, which for these types
+    is the number of all elements.
     """
     if not true.is_floating_point():
         return float((ours.long() != true.long()).sum())

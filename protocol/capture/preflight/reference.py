@@ -185,8 +185,8 @@ def by_graph(
 
 
 def inputs_of(traced: TracedStep, state: State, batch: Mapping[str, Tensor]) -> list[Tensor]:
-    """The tensors for the traced graph's placeholders, in their types: parameters, buffers, and the batch's
-    tensors.
+    """The tensors for the traced graph's placeholders: parameters, buffers, and the batch's tensors, each in
+    the type of its placeholder.
 
     Tensors that the step neither trains nor writes are not in the state, so they are taken from `traced`.
     """

@@ -1,5 +1,5 @@
-"""Checks that every step does the same as the traced one, by comparing two traces, and Python's values
-between steps.
+"""Checks that every step does the same as the traced one: two traces are compared, and so are Python's values
+before and after a step.
 
 A trace holds one path through the submitter's code. If the next step would do something else, because a
 counter advanced, a flag was set, time passed or a random number was drawn, the program does not contain it.

@@ -37,7 +37,9 @@ SEED = 0
 SHOWN = 3
 """The maximum number of differences that an error or the notes list."""
 ATTEMPTS = 8
-"""How many times, at most, the trace runs in float32 if a step seems to run differently from its trace."""
+"""The largest number of times that the trace is run in float32 if a step's results seem to differ from those
+of its trace.
+"""
 NUDGE = 2.0**-22
 """The largest relative change of a parameter by `Preflight._nudged`: four roundings of float32."""
 
@@ -158,9 +160,9 @@ class Preflight:
     def _require_traced_is_run(self, state: State, plain: Results, true: Results) -> None:
         """Refuse a step whose results in torch differ from those of its trace.
 
-        If an element lies next to the kink of a function, rounding can change the results of a float32 run a
-        lot. So results that are too far off are also compared with runs on parameters that differ in their
-        last bits.
+        If an element lies next to the kink of a function, rounding can greatly change the results of a
+        float32 run. So results that are too far off are also compared with runs of the trace on parameters
+        that differ in their last bits.
         """
         found = {x.name: x for x in differences(plain, true, true)}
         for attempt in range(ATTEMPTS):

@@ -143,8 +143,8 @@ def require_loss_and_metrics(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
 
 
 def require_no_gradients(parameters: Mapping[str, Tensor]) -> None:
-    """Refuse an objective that leaves gradients in `parameters`, which had none before it ran. torch would
-    add the gradients of the loss to them.
+    """Refuse an objective that leaves gradients in `parameters`, which had none before the objective ran.
+    torch would add the gradients of the loss to those that it left.
     """
     remedy = "add what it differentiates to the loss; take other gradients with torch.autograd.grad, or zero them again"
     raise_any(

@@ -22,9 +22,9 @@ def ctc_loss(
     reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Minus the logarithm of the probability of each row's labels, over all their alignments. `reduction` 0
-    gives one loss per row; 1 divides each loss by the row's number of labels and gives the mean; 2 gives the
-    sum.
+    """For each row, minus the logarithm of the probability of its labels, which is the sum over all
+    alignments of the labels. `reduction` 0 gives one loss per row; 1 divides each loss by the row's number of
+    labels and gives the mean; 2 gives the sum.
 
     `log_probs` is [T, N, C] or [T, C]; `targets` is [N, S], or the labels of all rows concatenated. As in
     torch, the gradient with respect to `log_probs` assumes that a softmax computed them.
@@ -72,8 +72,8 @@ def ctc_loss(
 
 
 def _of_softmax(log_probs: Tensor, spoken: Tensor) -> Tensor:
-    """Zeros [N] that add a term to the gradient, as torch does: torch assumes that the probabilities of each
-    step come from a softmax, and so sum to one.
+    """Zeros [N] whose gradient is not zero. They add to the loss's gradient a term that torch's gradient has
+    too: torch assumes that the probabilities of each step come from a softmax, and so sum to one.
     """
     chances = log_probs.exp()
     step = torch.arange(len(log_probs), device=log_probs.device).unsqueeze(1)

@@ -18,8 +18,8 @@ from protocol.capture.types import PROGRAM_TYPES, fits
 def keep_written_buffers(
     graph: torch.fx.Graph, parameters: list[str], buffers: list[str], batch: list[str], frozen: set[str]
 ) -> tuple[str, ...]:
-    """Of the final contents among the outputs of `graph`, keep only those of buffers that the step writes. On
-    entry, the last outputs are the final contents of all inputs.
+    """Keep only the outputs that matter. On entry, the last outputs of `graph` are the final contents of all
+    inputs; of these, those of the buffers that the step writes are kept, and the others are removed.
 
     Returns the names of the written buffers. `frozen` names the frozen parameters in `buffers`. Raises
     `CaptureError` if the step writes into a parameter or the batch.
@@ -56,9 +56,9 @@ def literals_as_inputs(traced: torch.fx.GraphModule, after: int, taken: set[str]
     """Turn tensor literals in the code, such as `torch.tensor([1, 2])`, into placeholders behind the first
     `after` placeholders.
 
-    Returns the literals by name: `literal.0`, …, but no name in `taken`. A literal stays in place if no
-    program type holds it, in which case lowering refuses it, or if it has no elements, in which case lowering
-    ignores it.
+    Returns the literals by name. The names are `literal.0`, …, except those in `taken`. A literal stays in
+    place in two cases: if no program type holds it (lowering then refuses it), and if it has no elements
+    (lowering then ignores it).
     """
     graph = traced.graph
     last = [node for node in graph.nodes if node.op == "placeholder"][after - 1]

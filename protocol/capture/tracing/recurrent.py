@@ -169,7 +169,7 @@ for _name, _shapes in _SHAPES.items():
 
 
 class _Lstm(torch.autograd.Function):
-    """Computes h and c of every step from x [T, B, 4 H], h, c, weight and bias."""
+    """Computes h and c of every step from x [T, B, 4 H], the first h and c, weight and bias."""
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Any:
@@ -187,7 +187,7 @@ class _Lstm(torch.autograd.Function):
 
 
 class _Gru(torch.autograd.Function):
-    """Computes h of every step from x [T, B, 3 H], h, weight and bias."""
+    """Computes h of every step from x [T, B, 3 H], the first h, weight and bias."""
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Any:
@@ -206,7 +206,7 @@ class _Gru(torch.autograd.Function):
 
 
 class _Rnn(torch.autograd.Function):
-    """Computes h of every step from x [T, B, H], h, weight, bias, and whether the activation is ReLU."""
+    """Computes h of every step from x [T, B, H], the first h, weight, bias, and whether the activation is ReLU."""
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Any:

@@ -97,8 +97,9 @@ def silent_failures() -> Iterator[None]:
 
 @contextmanager
 def without_validation(made: list[str]) -> Iterator[None]:
-    """Disable the validation of distributions' arguments, whose contents are unknown in a trace, unless the
-    code requests it. The class name of every distribution that is created is added to `made`.
+    """Disable the validation of distributions' arguments, because their contents are unknown in a trace.
+    Validation that the code itself requests is not disabled. The class name of every distribution that is
+    created is added to `made`.
     """
     make, before = Distribution.__init__, Distribution._validate_args
 
@@ -159,8 +160,8 @@ def compiling() -> Iterator[None]:
     a padding mask hides anything. The submitter's own code gets torch's usual answer, because anything that
     it skips while compiling would be missing from every trace.
 
-    Models that believe they are compiling check tensors with `torch._check_tensor_all`. Inside the context
-    that function does nothing, because a trace has no elements to check.
+    Models that believe they are compiling check tensors with `torch._check_tensor_all`. This function does
+    nothing inside the context, because a trace has no elements to check.
     """
     before = torch.compiler._is_compiling_flag, torch._check_tensor_all
     torch.compiler._is_compiling_flag = cast(bool, _TrueInPackages())

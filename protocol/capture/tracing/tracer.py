@@ -189,8 +189,8 @@ def trace_step(
 
 
 def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, batch: Batch) -> Problem:
-    """If `problem` has a cause and the step raises an error in plain torch too, the problem of that error;
-    otherwise `problem`.
+    """The problem to report. If `problem` has a cause, and the step raises an error in plain torch too, this
+    is the problem of that error; otherwise it is `problem`.
     """
     if problem.cause is None:
         return problem
@@ -202,7 +202,7 @@ def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, ba
 
 
 def constants_of(traced: TracedStep) -> dict[torch.fx.Node, Tensor]:
-    """Maps the placeholders of the tensors that no part of the step trains or writes to those tensors."""
+    """The tensors that no part of the step trains or writes, by placeholder."""
     holders = [node for node in traced.graph.nodes if node.op == "placeholder"][len(traced.parameters) :]
     changed = {*traced.written, *traced.moving}
     return {node: t for node, (name, t) in zip(holders, traced.buffers.items()) if name not in changed}

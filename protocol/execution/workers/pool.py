@@ -32,8 +32,8 @@ Turn = Callable[[], AbstractContextManager[object]]
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 GRACE = 5.0
-"""Seconds that all workers together have to end by themselves. After a failure, also the seconds to wait for
-each further report or end of a worker.
+"""Time limit, in seconds, within which all workers together may end by themselves. After a failure, also the
+seconds to wait for each further report or end of a worker.
 """
 WRONG_BITS = (RanksDisagree.__name__, "SelfCheckError")
 """Names of the workers' errors that mean that this machine's results cannot be trusted."""

@@ -79,10 +79,10 @@ class Seen:
 def changes(
     before: Seen | None, now: Seen, silent_after: float, at: int
 ) -> Iterator[tuple[Alarm, str, str | None]]:
-    """Yield the alerts due after a look at a task, each as kind, text and key. An alert that later looks
-    would find again has a key, so that it is raised only once; other alerts have the key None. `silent_after`
-    is the number of seconds without progress before an alert, infinite if no progress is due; `at` is the
-    chain's time.
+    """Yield the alerts that are due after one look at a task, each as kind, text and key. Some alerts would
+    be found again by the next looks; these have a key, so that each is raised only once. Other alerts have
+    the key None. `silent_after` is the number of seconds without progress before an alert, infinite if no
+    progress is due; `at` is the chain's time.
     """
     if now.games > (0 if before is None else before.games):
         yield Alarm.CHALLENGED, f"{now.games} open game(s): answer in time or lose the stake", None

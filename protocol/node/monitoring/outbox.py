@@ -107,8 +107,8 @@ class Outbox(NodeDatabase):
         self._execute("UPDATE alerts SET posted = 1 WHERE id = ?", (number,))
 
     def drop(self, now: int, oldest: int) -> int:
-        """Drop alerts that have waited since before `oldest`, and those beyond `MOST`. Returns how many. Also
-        drops the keys of alerts that were posted long ago.
+        """Drop alerts that have waited since before `oldest`, and those beyond `MOST`. Also forget the keys
+        of alerts that were posted long ago. Returns how many waiting alerts were dropped.
         """
         with self._transaction():
             self._execute("DELETE FROM alerts WHERE posted AND at < ?", (now - KEPT_SECONDS,))

@@ -1,4 +1,5 @@
-"""Records of a node's main loop about itself: whether it turns, and how old the chain's answers are.
+"""What a node's main loop notes about itself: whether it is still turning, and how old the chain's answers
+are.
 
 Times are seconds of a monotonic clock, except for the chain's time.
 """
@@ -10,7 +11,7 @@ from time import monotonic
 from typing import Final
 
 PERIODS: Final = 10
-"""Maximum duration of a turn of the loop, in periods."""
+"""Maximum duration of a turn of the loop, as a multiple of `Pulse.period`."""
 LEAST_SECONDS: Final = 150.0
 """Seconds that a turn may take even if the period is short. A question to a node that hangs is given up only
 after five times 20 s (protocol/chain/connection.py).
@@ -18,7 +19,9 @@ after five times 20 s (protocol/chain/connection.py).
 START_SECONDS: Final = 900.0
 """Seconds that the first turn may take: a start waits for the receipts of a deposit and of a registration."""
 STALE_SECONDS: Final = 120.0
-"""Seconds without an answer after which the chain's data are stale, or three periods if that is more."""
+"""Seconds without an answer after which the chain's data are stale, or three times `Pulse.period` if that is
+longer.
+"""
 
 
 @dataclass

@@ -51,7 +51,7 @@ class NodeCollector(Collector):
         self._about = dict(about)
 
     def register(self, registry: CollectorRegistry) -> None:
-        """Add these metrics to a registry, and those of the process: memory, processor time, open files."""
+        """Add to a registry these metrics and the metrics of the process: memory, processor time, open files."""
         registry.register(self)
         ProcessCollector(registry=registry)
 

@@ -39,8 +39,9 @@ class Observation:
     open accusations, and `answers_until` is the latest deadline for an answer to an accusation, past or
     future.
 
-    All fields but `view` and `now` are read only for a task that is submitted, or that was (`observe_audit`);
-    for other tasks they are None, empty or 0. For an unpaid task, `observe` reads only `answers_until`.
+    The chain is asked for the fields other than `view` and `now` only if the task is submitted, or was before
+    it ended (`observe_audit`). For other tasks these fields are None, empty or 0, except that `observe` reads
+    `answers_until` for an unpaid task.
     """
 
     view: TaskView
@@ -126,9 +127,9 @@ def is_stalled(seen: Observation, deployment: Deployment) -> bool:
     """Whether the submitted task may be ended unpaid: some seat has not attested, no jury is voting, and the
     stall period has passed.
 
-    The period counts from the latest of the first draw, the last time that an informer emptied a seat, and
-    the end of the last jury. While the first draw, or the draw of a jury, is not executed, the time of its
-    round counts instead of the first draw.
+    The period begins with the first draw, with the last time that an informer emptied a seat, or with the end
+    of the last jury, whichever came last. While the first draw, or the draw of a jury, is not executed, the
+    time of that draw's round takes the place of the first draw.
     """
     audit = seen.audit
     if audit is None or (seen.seats and audit.attested == len(seen.seats)):

@@ -49,7 +49,7 @@ class Monitor:
     node's data. `writable` makes a test write to the node's database and raises sqlite3.Error. `needs` is
     False for a node without an account, which needs no tokens and no coin.
 
-    Raises PortTaken, PortRefused, NoSuchHost; on entry, NotStarted.
+    Raises PortTaken, PortRefused, NoSuchHost. Entering the context may raise NotStarted.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""The loop of a long-running node: one look at the chain after another until its work is over or it is asked
-to stop.
+"""The loop of a long-running node. It looks at the chain again and again, until the node's work is over or
+the node is asked to stop.
 
-The party decides what a look does and when the work is over. This module decides how a node waits, and how
-long it tolerates a chain that does not answer.
+The party decides what happens in each look and when the work is over. This module decides how a node waits,
+and how long it tolerates a chain that does not answer.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class Node(ABC):
             self._rest()
 
     def _advance(self) -> ChainError | None:
-        """Prepare, unless that was done, and tick. Returns the error if the chain is away."""
+        """Prepare if that has not been done before, then tick. Returns the error if the chain is away."""
         try:
             if self._client is not None:
                 self._client.tend()
@@ -188,7 +188,7 @@ class Node(ABC):
         return None
 
     def _note_answer(self) -> None:
-        """Note that the chain has answered all nodes, and read balances if that is due."""
+        """Note that the chain has answered the questions of all nodes, and read balances if that is due."""
         if self._client is None:
             return
         block = self._client.connection.latest

@@ -73,7 +73,8 @@ class NodeSettings(ConnectionSettings):
     """Seconds that the chain's node may be out of reach before this node gives up."""
     speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] = SPEED
     """Scalar operations per second that this machine manages; the node enters no task or game that needs
-    more. A solver that leaves this unset uses the speed that `solver bench` measured, for its price as well.
+    more. If this is unset, a solver uses the speed that `solver bench` measured, and uses it for its price as
+    well.
     """
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where steps run; auto means a CUDA device if torch has one. The bits are the same everywhere."""

@@ -29,8 +29,8 @@ _log = logging.getLogger("assay.numerics")
 
 
 class Started(NamedTuple):
-    """A node's set-up: for each device its executor factory and its name, whether all devices are GPUs, and
-    the `Stop` that signals set.
+    """A node's set-up: the executor factory and the name of each device, the `Stop` that signals set, and
+    whether all devices are GPUs.
     """
 
     executors: Mapping[str, ExecutorFactory]

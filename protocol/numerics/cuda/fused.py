@@ -140,9 +140,9 @@ class CudaFused:
     ) -> tuple[Tensor, Tensor]:
         """The next base and feedback from the current ones [N]; see `library.lanes`.
 
-        `messages` are the lane's own message, then those of all lanes. `sizes` are the block and the largest
-        exponent. `scalars` are the rate, the divisor, and the share of the lane's own message that returns to
-        the feedback.
+        `messages` are the lane's own message, then those of all lanes. `sizes` are the length of a block and
+        the largest exponent. `scalars` are the rate, the divisor, and the share of the lane's own message
+        that returns to the feedback.
         """
         base, feedback = (t.detach().contiguous() for t in tensors)
         own, *inbox = messages

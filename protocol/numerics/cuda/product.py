@@ -40,13 +40,15 @@ accumulators spill; with fewer rows, a product of 20 x 13 bits takes four times 
 QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
 """Rows and terms of a tile in the kernels that read the operands: 8 KiB, in any memory order."""
 WHOLE = 4096
-"""Elements of a tile of whole rows, 32 for each of 128 threads. Such a tile needs no maxima in advance."""
+"""Elements of a tile of whole rows, 32 for each of 128 threads. For such a tile, the rows' maxima need not be
+computed in advance.
+"""
 LEAST_ROWS, LEAST_APART = 2, 16
 """The fewest rows in a tile of whole rows: LEAST_ROWS if a row's terms are contiguous, LEAST_APART if they
 are not (16 f32 are 64 bytes).
 """
 WIDTHS = (64, 128, 256, 512, 1024, WHOLE // LEAST_ROWS)
-"""Widths to which whole rows are padded, in terms."""
+"""The widths, in numbers of terms, to which whole rows are padded."""
 
 
 Tile = Callable[[int, int], tuple[int, int]]
@@ -59,7 +61,9 @@ def tile_of(_px: int, _py: int) -> tuple[int, int]:
 
 
 class TritonInt8(UnifiedKernel):
-    """Slices, products and rounding in Triton. Tests that interpret it use small tiles and short sections."""
+    """Slices, products and rounding in Triton. Tests in which Triton interprets the kernels use small tiles
+    and short sections.
+    """
 
     name = "int8-triton"
 
@@ -119,7 +123,9 @@ class TritonInt8(UnifiedKernel):
 
 
 class CudaIntMM(Int8):
-    """`kernels.int8` for CUDA only. On CUDA it is preferred to float64; on a CPU float64 comes first."""
+    """`kernels.int8` for CUDA only. It is a separate kernel because the order of preference differs: on CUDA
+    it comes before float64, whereas on a CPU `kernels.int8` comes after float64.
+    """
 
     name = "int8-mm"
 

@@ -15,8 +15,8 @@ ERF_LARGE = (
     *(0x3F7FE303, 0x3B1A4EA2, 0xBBBFBA4B, 0x3C11EDDE, 0xBC1522CB, 0x3BD0BE03, 0xBB3CA553),
     *(0x3A0B7B9B, 0x39AB1FB2, 0xB99724DD, 0x3873C9B8, 0x37BEDC48, 0xB7191536),
 )
-"""erf(2.484375 + u) as a polynomial in u on 1 <= 2.484375 + u <= 3.922, lowest power first; error 2^-25.0,
-and exactly 1 at 3.922.
+"""erf(2.484375 + u) as a polynomial in u on 1 <= 2.484375 + u <= 3.922, lowest power first. The error is
+2^-25.0, and the value at 3.922 is exactly 1.
 """
 
 

@@ -1,9 +1,9 @@
 """`sin` and `cos` as fixed lists of section-2 operations: arithmetic.md section 6.
 
-The argument is reduced by the nearest multiple k pi/2. pi/2 is cut into pieces of at most 9 bits. |x| <= 2^15
-means |k| <= 20861 < 2^15, so the products of these pieces with k are exact. No f32 in this range is closer
-than 2^-27.8 to k pi/2 with k != 0 (the closest is at k = 161), so the error of k pi/2 must stay below 2^-52.
-Beyond 2^15 the result is NaN.
+The nearest multiple of pi/2, k pi/2, is subtracted from the argument. For this, pi/2 is cut into pieces of at
+most 9 bits. |x| <= 2^15 means |k| <= 20861 < 2^15, so the products of these pieces with k are exact. No f32
+in this range is closer than 2^-27.8 to a k pi/2 with k != 0 (the closest is at k = 161), so the error of k
+pi/2 must stay below 2^-52. Beyond 2^15 the result is NaN.
 """
 
 from __future__ import annotations

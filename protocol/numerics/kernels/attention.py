@@ -28,10 +28,10 @@ MASK = 0xFFFFFFFF
 class Change:
     """A change of every score.
 
-    TIMES multiplies and OVER divides a score by `value`. FILL_TRUE and FILL_FALSE replace a score by `value`
-    where a bool mask is true or false. PLUS adds an f32 table. `table` is the mask or the added table. It
-    broadcasts to the scores' shape [… M, N], or has other leading axes with the same number of elements in
-    total.
+    TIMES multiplies a score by `value`, and OVER divides it by `value`. FILL_TRUE and FILL_FALSE replace a
+    score by `value` where a bool mask is true or false, respectively. PLUS adds an f32 table. `table` is the
+    mask or the added table. It broadcasts to the scores' shape [… M, N], or has other leading axes with the
+    same number of elements in total.
     """
 
     kind: Kind
@@ -239,7 +239,8 @@ class _Call:
             )
 
     def _matrix(self, x: Tensor, bits: int, sideways: bool) -> Matrix:
-        """The record of a matrix whose terms, or with `sideways` whose rows, are adjacent in memory.
+        """The record of a matrix in which the terms of a row are adjacent in memory or, with `sideways`, the
+        rows of a term.
 
         A matrix with another layout is copied.
         """

@@ -70,7 +70,7 @@ def passes(chain: Fused, shape_class: ShapeClass) -> bool:
 
 @cache
 def _tested(chain: Fused, shape_class: ShapeClass) -> bool:
-    """Whether the self-test of a shape class passes. Runs once in a process; logs a failure."""
+    """Whether the self-test of a shape class passes. The test runs once in a process, and a failure is logged."""
     try:
         wrong = failure_of_class(chain, shape_class.plan)
     except (RuntimeError, MemoryError) as error:

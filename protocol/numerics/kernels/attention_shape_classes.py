@@ -63,7 +63,9 @@ class Plan(NamedTuple):
 
 
 class ShapeClass(NamedTuple):
-    """A small plan to test, and the most scores of a head that are kept (1: always computed twice)."""
+    """A small plan to test, and the most scores of a head that are kept; if this number is 1, the scores are
+    always computed twice.
+    """
 
     plan: Plan
     whole: int

@@ -142,8 +142,8 @@ def int16(variant: str) -> Compiled:
 
     It needs one product of pairs for 13 x 13 bits, two for 20 x 13, three for 20 x 20.
 
-    The sizes are those of native/variant.h: panels, strips of panels, the terms that are always safe, and a
-    chunk.
+    The tiles' sizes are those of native/variant.h: along rows and columns, a panel and a strip of panels;
+    along the terms, the number of terms whose sum always fits into i32, and a chunk.
     """
     return Compiled(f"int16-{variant}", variant, variant, ((12, 120), (32, 128), (30, 64)))
 
@@ -153,6 +153,7 @@ def int8_amx() -> Compiled:
 
     It needs four products of tiles for 13 x 13 bits, six for 20 x 13, nine for 20 x 20.
 
-    The sizes are those of native/slices.h: panels, strips of panels, quads of terms, and chunks.
+    The tiles' sizes are those of native/slices.h: panels and strips of panels along rows and columns, quads
+    and chunks along the terms.
     """
     return Compiled("int8-amx", "amx", "avx512vnni", ((16, 128), (16, 32, 128), (4, 64)), (LONGEST,))

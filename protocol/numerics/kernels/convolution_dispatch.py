@@ -37,7 +37,7 @@ def convolution_for(x: Tensor, call: ConvolutionCall) -> Convolution | None:
 
     None if `x` is not f32 on the CPU, if the call has too many phases or too large a kernel, or if every
     instruction set's convolutions are missing, forbidden or wrong. Raises `NoKernel` if no product kernel may
-    be used either.
+    be used on the CPU.
     """
     if x.device.type != "cpu" or x.dtype != torch.float32:
         return None
@@ -84,7 +84,7 @@ def passes(convolution: Convolution, call: ConvolutionCall) -> bool:
 
 @cache
 def _tested(convolution: Convolution, call: ConvolutionCall) -> bool:
-    """Whether the self-test of a shape class passes. Runs once in a process; logs a failure."""
+    """Whether the self-test of a shape class passes. The test runs once in a process, and a failure is logged."""
     try:
         wrong = failure_of_class(convolution, call)
     except (RuntimeError, MemoryError) as error:

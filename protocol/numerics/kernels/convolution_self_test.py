@@ -65,7 +65,7 @@ def hard(shape: tuple[int, ...], axis: int) -> Tensor:
 
 
 TABLE = 65_521
-"""Elements before the values repeat: a prime, so that no two rows begin alike."""
+"""The number of elements after which the values repeat: a prime, so that no two rows begin alike."""
 
 
 @cache
@@ -134,8 +134,8 @@ def _sums(
 
 
 def _met(call: ConvolutionCall, axis: int, k: int) -> tuple[slice, slice]:
-    """The positions along an axis of g at which element k of the kernel lies inside x, not in the padding,
-    and the positions of that element in x.
+    """Two slices along an axis, for element k of the kernel: the positions of g at which this element lies
+    inside x, not in the padding, and the positions in x where it then lies.
     """
     stride, start = call.stride[axis], k * call.dilation[axis] - call.padding[axis]
     first = max(0, -(start // stride))

@@ -2,10 +2,10 @@
 
 A `ConvolutionCall` holds everything on which the path through native/convolution_*.h depends.
 `shape_classes_of` gives the smallest calls that together take the same paths; the self-test computes these.
-The windows stay unchanged. Rows of the left operand beyond two panels, terms beyond three chunks, samples,
-groups, and positions along both axes are reduced. The borders stay the same, and so do the remainders after
-runs of 32, 16 and 4. Code that runs only with many terms (the next block of a weight gradient, sums beyond
-2^51) has its own class with few channels.
+The windows and the borders stay the same. The following are reduced: rows of the left operand beyond two
+panels, terms beyond three chunks, samples, groups, and positions along both axes. Remainders after runs of
+32, 16 and 4 stay the same. Code that runs only with many terms (the next block of a weight gradient, sums
+beyond 2^51) has its own class with few channels.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Each remainder modulo the strides has a phase, which takes about 200 bytes even 
 """
 MOST_TAPS = 1 << 12
 """The most elements of a kernel of one channel. For each element, the self-test multiplies matrices, which
-takes 0.1 ms or more, and no class has a smaller kernel than its call.
+takes 0.1 ms or more. Shape classes do not reduce this number: no class has a smaller kernel than its call.
 """
 SHARED_PANELS = 8
 """From this many panels of columns per thread on, two panels are packed together (native/convolution_positions.h)."""
@@ -116,7 +116,9 @@ class ConvolutionCall(NamedTuple):
         return math.prod(self.kernel)
 
     def positions(self) -> int:
-        """Number of columns of a FORWARD or AT_INPUT product; AT_INPUT counts those of stride remainder 0."""
+        """Number of columns of a FORWARD or AT_INPUT product. For AT_INPUT, only the columns with remainder 0
+        modulo the strides are counted.
+        """
         return self.samples * _along(self, 0) * _along(self, 1)
 
 
@@ -146,8 +148,8 @@ def shape_classes_of(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
 
 
 def _by_products(call: ConvolutionCall) -> ConvolutionCall:
-    """`call`, changed so that products compute it: if the code for one channel per group would, the left
-    operand gets a second row.
+    """`call`, changed so that products compute it: the left operand gets a second row if otherwise the code
+    for one channel per group would compute the call.
     """
     if not call.is_depthwise():
         return call
@@ -295,7 +297,7 @@ def _shorter(call: ConvolutionCall, axis: int, tile: int = 1) -> ConvolutionCall
 
 
 def _along(call: ConvolutionCall, axis: int) -> int:
-    """Number of positions along an axis; AT_INPUT counts those with remainder 0 modulo the stride."""
+    """Number of positions along an axis; for AT_INPUT, only those with remainder 0 modulo the stride are counted."""
     return _up(call.size[axis], call.stride[axis]) if call.kind == AT_INPUT else call.result[axis]
 
 

@@ -59,7 +59,8 @@ class NoKernel(AssayError, RuntimeError):
 def kernel_for(device: torch.device, px: int, py: int, call: ProductCall | None = None) -> ProductKernel:
     """The kernel for products of px by py bits on `device`, tested for the shape classes of `call`.
 
-    Raises `NoKernel`, or `NumericsError` for unknown names.
+    Raises `NoKernel` if no allowed kernel runs on `device` and passes its self-tests, and `NumericsError` if
+    ASSAY_KERNELS has unknown names.
     """
     return _chosen(str(device), px, py, os.environ.get(VARIABLE), call)
 
@@ -116,7 +117,8 @@ def _tested(
 ) -> str | None:
     """Why a kernel is not available or fails the self-test of a shape class; None if it passes.
 
-    If `shape_class` is None, the self-test is that of the widths. Runs once per process; logs a failure.
+    If `shape_class` is None, the self-test is that of the widths. Each test runs once per process, and a
+    failure is logged.
     """
     if not kernel.available(device):
         return "not available"
@@ -141,8 +143,8 @@ def _tested(
 
 
 def allowed(wanted: str | None) -> tuple[ProductKernel, ...]:
-    """The product kernels that `wanted`, a value of ASSAY_KERNELS, names, in the same order; all of them if
-    it names none.
+    """The product kernels whose names are in `wanted`, a value of ASSAY_KERNELS, in the same order. If it
+    names no product kernel, all product kernels.
 
     Raises `NumericsError` for unknown names.
     """

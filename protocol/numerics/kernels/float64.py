@@ -23,7 +23,8 @@ class Float64:
         return device.type != "mps"
 
     def tiling(self, px: int, py: int, /) -> Tiling:
-        """Tiles of 8 and 32, assumed because they are usual: a BLAS may block in any way.
+        """Tiles of 8 and 32. These sizes are an assumption: they are usual, but a BLAS may use blocks of any
+        size.
 
         Long products are sums of blocks.
         """

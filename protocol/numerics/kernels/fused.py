@@ -141,7 +141,9 @@ class Fused:
         return out
 
     def select(self, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
-        """x where the bool condition holds, else y; each has the condition's shape or a single element."""
+        """`x` where the bool `condition` holds, else `y`. `x` and `y` each have the condition's shape or a
+        single element.
+        """
         condition, x, y = (t.detach().contiguous() for t in (condition, x, y))
         out = empty(*condition.shape)
         count = out.numel()
@@ -282,8 +284,9 @@ class Fused:
 
         All tensors are contiguous; see `library.recurrent`.
 
-        `given`: gradients of h and of c, each from this step's results and from the next step; gates; c; the
-        previous c. `made`: gradients of the gates before activation [B, 4 H] and of the previous c [B, H].
+        `given`, in this order: the gradient of h from this step's results and that from the next step, the
+        two gradients of c from the same sources, the gates, c, and the previous c. `made`: the gradients of
+        the gates before activation [B, 4 H] and of the previous c [B, H].
         """
         rows, size = made[-1].shape
         counts = (rows * size * parts for parts in (1, 1, 1, 1, 4, 1, 1, 4, 1))
@@ -314,9 +317,9 @@ class Fused:
     ) -> tuple[Tensor, Tensor]:
         """The next base and feedback from the current ones [N]; see `library.lanes`.
 
-        `messages` are the lane's own message, then those of all lanes. `sizes` are the block and the largest
-        exponent. `scalars` are the rate, the divisor, and the share of the lane's own message that returns to
-        the feedback.
+        `messages` are the lane's own message, then those of all lanes. `sizes` are the length of a block and
+        the largest exponent. `scalars` are the rate, the divisor, and the share of the lane's own message
+        that returns to the feedback.
         """
         base, feedback = (t.detach().contiguous() for t in tensors)
         kept = [[t.detach().contiguous() for t in message] for message in messages]

@@ -1,4 +1,5 @@
-"""Digests of the plain implementations' results in `fused_self_test`, which compiled functions must match.
+"""The digests that compiled functions must match in `fused_self_test`: those of the plain implementations'
+results.
 
 tests/unit/library/test_fused.py checks them against the plain implementations.
 """

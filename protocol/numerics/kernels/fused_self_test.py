@@ -76,8 +76,9 @@ WIDE = (41, 1031)
 """Rows and columns of the wide table, chosen for native/fused.cpp and fused_body.h.
 
 42,271 elements are more than two pieces of 2^14, and twice as many are more than one piece of 2^16. 41 rows
-are more than two pieces of 15, and more than one of the 31 rows that column sums take at a time. 1,031
-columns are more than a strip of 1,024 and four blocks of 256. Nothing divides evenly.
+are more than two pieces of 15 rows, and more than the 31 rows that column sums take at a time. 1,031 columns
+are more than a strip of 1,024 and more than four blocks of 256. None of these divisions is without a
+remainder.
 """
 
 

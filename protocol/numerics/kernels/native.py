@@ -101,8 +101,8 @@ def library() -> ctypes.CDLL | None:
 
 @cache
 def variants() -> dict[str, int]:
-    """The number of each instruction set that both the library and this processor have, by name, fastest
-    first.
+    """The instruction sets that both the library and this processor have, fastest first. Each name is mapped
+    to the library's number for the instruction set.
 
     Empty without the library.
     """

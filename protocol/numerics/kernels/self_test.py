@@ -29,7 +29,7 @@ ONE_CHUNK, TWO_CHUNKS, TOO_MUCH = 5788, 4093, 5795
 """Magnitudes of a chunk's terms.
 
 The sum of squares of one chunk of ONE_CHUNK, or of two chunks of TWO_CHUNKS, is just below sqrt(4.6e18),
-where a run in i32 ends. That of one chunk of TOO_MUCH, 64 * 5795^2, is just beyond 2^31.
+where a run in i32 ends. The sum of squares of one chunk of TOO_MUCH is 64 * 5795^2, just beyond 2^31.
 """
 ALL_LARGE = {13: -(63 * 128 + 64), 20: -((63 * 128 + 64) * 128 + 64)}
 """Integers whose base-128 digits are all large and of the same sign, so that none of their products cancel."""
@@ -137,7 +137,8 @@ def _table(terms: int, px: int, py: int, at_limit: bool) -> _Table:
 def _kinds(call: ProductCall, side: int, kinds: int) -> Tensor:
     """i64 [batch, rows]: each row's index in the table.
 
-    Each matrix of a batch starts further on in the table than the one before: one row for x, two rows for y.
+    The first row of each matrix of a batch is further on in the table than that of the matrix before: by one
+    row for x, by two rows for y.
     """
     rows, layout = ((call.m, call.x), (call.n, call.y))[side]
     start = torch.arange(call.batch, device="cpu")[:, None] * (1 + side if layout.batched else 0)
@@ -195,8 +196,8 @@ def _limits(rows: int, terms: int, p: int) -> Tensor:
 def _runs(rows: int, terms: int, p: int) -> Tensor:
     """i32 [rows, terms], in chunks of 64 terms that test where sums stop fitting into i32.
 
-    The chunks repeat in this order: zeros, one that fits alone, two that fit together, zeros, one that does
-    not fit. The first term of every row is 2^p.
+    The chunks repeat in this order: a chunk of zeros, a chunk that fits alone, two chunks that fit together,
+    a chunk of zeros, a chunk that does not fit. The first term of every row is 2^p.
     """
     k = torch.arange(terms, dtype=torch.int64, device="cpu")
     sizes = torch.tensor([0, ONE_CHUNK, TWO_CHUNKS, TWO_CHUNKS, 0, TOO_MUCH], device="cpu")

@@ -22,8 +22,8 @@ from protocol.numerics.shapes import broadcast
 MOST_TERMS = 1 << 20
 """Limit on the terms of a tested product.
 
-The code for sums that may reach 2^51 is therefore not tested with 13 x 13 bits, which need 2^25 terms for it,
-but with 20 x 20 bits, which need 2^11.
+Sums that may reach 2^51 are rounded by separate code. With 13 x 13 bits such sums need 2^25 terms, so the
+code is not tested with 13 x 13 bits, but with 20 x 20 bits, where they need 2^11 terms.
 """
 
 
@@ -33,7 +33,7 @@ class Order(IntEnum):
     TERMS = 0
     """The terms of a row are adjacent."""
     ROWS = 1
-    """The rows of a term are adjacent."""
+    """The elements of a term, one from each row, are adjacent."""
     APART = 2
     """Neither terms nor rows are adjacent."""
 

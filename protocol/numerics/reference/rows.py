@@ -91,7 +91,8 @@ def scatter_sum_i64(index: Sequence[int], row: Sequence[int], place: int) -> int
 
 
 def scatter_sum(index: Sequence[int], column: Sequence[int], rows: int) -> list[int]:
-    """f32 sums of one column of contributions by target row, with one exponent for the whole column.
+    """For each of `rows` target rows, the f32 sum of its contributions in one column. The whole column has
+    one exponent.
 
     Contributions with an index outside the rows are dropped.
     """

@@ -98,7 +98,7 @@ partial function is created only once.
 """
 COMPILED = {False: Map.GELU_ERF, True: Map.GELU_TANH}
 COMPILED_SLOPE = {False: Map.GELU_ERF_GRAD, True: Map.GELU_TANH_GRAD}
-"""The compiled gradients of GELU (native/fused_body.h), by `tanh`."""
+"""For each value of `tanh`, the compiled gradient of GELU (native/fused_body.h)."""
 
 
 def _times_slope(g: Tensor, x: Tensor, slope: Callable[[Any, Any], Any], compiled: Map) -> Tensor:

@@ -73,7 +73,7 @@ def _rounded(x: float) -> float:
 
 
 def _forms(links: Sequence[Link]) -> Forms:
-    """The kind and value of each change. Links that only change the shape are left out."""
+    """The kind and the value of the change that each link makes. Links that only change the shape are left out."""
     return tuple((link.kind, link.value) for link in links if link.kind is not None)
 
 
@@ -103,10 +103,11 @@ class _Attention:
         return [*made, self._backward(out[0], rest)] if rest else made
 
     def _above(self, leaf: int, reader: int) -> tuple[Product, list[Link]]:
-        """The product that a value comes from, and the changes between the product and the value, first to
-        last.
+        """The product from which the value `leaf` is computed, and the changes between the product and the
+        value, first to last.
 
-        Raises `NoMatch` if another instruction reads a value in between.
+        Raises `NoMatch` unless each value on the way, from the product to `leaf`, is read only by the next
+        instruction. For `leaf` this is instruction `reader`.
         """
         links: list[Link] = []
         while True:
@@ -294,9 +295,10 @@ class _Attention:
 
     @staticmethod
     def _over_queries(products: Sequence[Product], side: set[int]) -> tuple[Product, bool]:
-        """The one product in `products`, and whether the table, a leaf of `side`, is its right factor.
+        """The only product in `products`, and whether its right factor, rather than its left, is a leaf of
+        `side`. This leaf is the table.
 
-        Raises `NoMatch` unless there is exactly one product, and it contracts the table over queries.
+        Raises `NoMatch` unless there is exactly one product and it contracts the table over queries.
         """
         if len(products) != 1:
             raise NoMatch

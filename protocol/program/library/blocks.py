@@ -19,7 +19,7 @@ BLOCK = 1 << 20
 
 
 def by_rows(kernel: Callable[..., tuple[Tensor, ...]], *operands: Tensor) -> tuple[Tensor, ...]:
-    """Run a kernel of rows block by block.
+    """Run a kernel on one block of rows after another.
 
     Operands and results are [M, …]; the first operand is the largest.
     """

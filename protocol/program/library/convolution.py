@@ -156,7 +156,8 @@ def conv_grad_input(
 def _windows_product(
     weights: Tensor, whole: Tensor, e: Tensor, s: Sliding, count: tuple[int, int], bits: tuple[int, int]
 ) -> Tensor:
-    """The product of weights [G, R, K] and the windows of a padded [N, C, H, W]: [N, G R, *count].
+    """The product of weights [G, R, K] and the windows of a padded tensor [N, C, H, W]. The result is [N, G
+    R, *count].
 
     `e` [N, 1] holds the exponents of the samples.
     """

@@ -28,9 +28,9 @@ def evaluate(
 ) -> tuple[Tensor, ...]:
     """The canonical results of a body on tensors.
 
-    The first `rows` operands have shapes [..., K] with the same leading axes, and each row of the results
-    depends only on the same row of these operands. If `rows` is not 0, results are computed in blocks of
-    rows, which stay in cache.
+    `rows` is a number of operands: the first `rows` operands have shapes [..., K] with the same leading axes,
+    and each row of the results depends only on the same row of these operands. If `rows` is not 0, the
+    results are computed in blocks of rows, which stay in cache.
     """
 
     def run(*operands: Tensor) -> tuple[Tensor, ...]:
@@ -46,21 +46,21 @@ def evaluate(
 
 @dataclass(frozen=True)
 class RowExponents:
-    """The result of `exponent`: stands for the exponents of these rows."""
+    """The result of `exponent`. It stands for the exponents of `rows`."""
 
     rows: Tensor
 
 
 @dataclass(frozen=True)
 class FixedRows:
-    """The result of `to_fixed`: stands for the fixed-point integers of these rows."""
+    """The result of `to_fixed`. It stands for the fixed-point integers of `rows`."""
 
     rows: Tensor
 
 
 @dataclass(frozen=True)
 class FixedSums:
-    """The result of `sum`: stands for the sums of the fixed-point integers of these rows."""
+    """The result of `sum`. It stands for the sum of the fixed-point integers of each of `rows`."""
 
     rows: Tensor
 

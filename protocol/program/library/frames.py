@@ -76,7 +76,7 @@ class Link:
     shape: Shape = ()
 
     def change(self, values: Values) -> Change:
-        """The change, with the value of its table."""
+        """The change that this instruction makes, with the value of the leaf `table`, if it has one."""
         assert self.kind is not None
         table = None if self.table is None else values[self.table].expand(self.shape)
         return Change(self.kind, self.value, table)

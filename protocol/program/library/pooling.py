@@ -183,7 +183,7 @@ def _terms_tensor(x: Tensor, s: Sliding, divisor: int, include_padding: bool) ->
 
 
 def _seen(b: Builder, whole: Value, s: Sliding, count: tuple[int, int]) -> Value:
-    """The windows [N C OH OW, KH KW] of a padded [N, C, H, W]."""
+    """The windows [N C OH OW, KH KW] of a padded tensor [N, C, H, W]."""
     t = window_strides(whole.shape, s)
     n, c = whole.shape[:2]
     shape = (n, c, *count, s.kernel_y, s.kernel_x)
@@ -192,7 +192,7 @@ def _seen(b: Builder, whole: Value, s: Sliding, count: tuple[int, int]) -> Value
 
 
 def _seen_tensors(whole: Tensor, s: Sliding, count: tuple[int, int]) -> list[Tensor]:
-    """KH KW views [N, C, OH, OW] of a padded [N, C, H, W]: one per element of the kernel."""
+    """KH KW views [N, C, OH, OW] of a padded tensor [N, C, H, W]: one per element of the kernel."""
 
     def along(k: int, dilation: int, stride: int, windows: int) -> slice:
         return slice(k * dilation, k * dilation + (windows - 1) * stride + 1, stride)

@@ -110,7 +110,8 @@ def lstm_grad(
 ) -> tuple[Value, Value, Value]:
     """Gradients of the gates before activation [T, B, 4 H], and of the initial h and c.
 
-    The operands are the gradients of h and c, the gates, c, c before each step, and the weight.
+    The operands are the gradients `of_h` and `of_c` of h and c, the `gates`, the values of c after each step
+    (`cells`) and before each step (`before`), and the weight.
     """
     size = cells.shape[-1]
 
@@ -166,8 +167,8 @@ def gru_grad(
 ) -> tuple[Value, Value, Value]:
     """Gradients of the input and recurrent parts of the gates, each [T, B, 3 H], and of the initial h.
 
-    The operands are the gradients of h, the gates, the recurrent parts of n, h before each step, and the
-    weight.
+    The operands are the gradients of h (`of_h`), the gates, the recurrent parts of n (`of_n`), the values of
+    h before each step (`before`), and the weight.
     """
     size = before.shape[-1]
 

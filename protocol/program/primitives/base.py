@@ -64,13 +64,12 @@ class Primitive:
 
 @dataclass(frozen=True, kw_only=True)
 class Reduction(Primitive):
-    """A primitive that reduces rows: an element is folded from one word per block ("Block results").
+    """A primitive that reduces rows. Each block of a row gives one word, and these words are folded into an
+    element ("Block results").
 
-    - `blocks(instruction)` is the number of blocks of a row, 1 if the row fits a chunk. A block that cannot
-      affect an element reads nothing.
+    - `blocks(instruction)` is the number of blocks of a row, 1 if the row fits a chunk. A block that cannot affect an element reads nothing.
     - `block_result(instruction, flat index, block, load)` returns the word of one block. This is the definition.
-    - `part_result(instruction, flat index, lo, hi, values)` returns what the words of blocks [lo, hi) fold to.
-      It computes with whole arrays, in pieces. `values` are the operands' canonical bytes.
+    - `part_result(instruction, flat index, lo, hi, values)` returns the word to which the words of blocks [lo, hi) fold. It computes with whole arrays, in pieces. `values` are the operands' canonical bytes.
     - `fold(word, word)` combines two words, in block order; `finish(word)` returns the element's bits.
     """
 

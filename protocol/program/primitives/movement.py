@@ -73,10 +73,11 @@ def _infer_strided(operands: Types, attributes: bytes, declared: TensorType | No
 
 
 COPIED = 2
-"""`strided` copies an operand only if it has at most this many elements for each element of the result.
+"""`strided` copies a whole operand only if the operand has at most this many elements for each element of the
+result.
 
 Copying an element takes up to 7 ns, and reading a single element by its index up to 23 ns. So the time of a
-`strided` is bounded by the size of its result, as its cost is, even if it reads a large operand many times.
+`strided`, like its cost, is bounded by the size of its result, even if it reads a large operand many times.
 """
 
 

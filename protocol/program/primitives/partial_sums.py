@@ -1,4 +1,5 @@
-"""Reductions whose elements each sum a part of a row: `scatter_sum` by index, `prefix_sum` up to a position.
+"""Reductions in which each element of the result is the sum of a part of a row. `scatter_sum` selects the
+part by index; for `prefix_sum` the part ends at the element's position.
 
 encoding.md section 3, opcodes 0x0705 and 0x0801; arithmetic.md section 5. Blocks and folds are those of
 `sum`.

@@ -41,9 +41,9 @@ def cached_bundle(
 
 
 def link_bundle(places: Iterable[Path], bundles: Path, bundle_hash: bytes) -> None:
-    """Hard-link a complete bundle of another party on this machine, from the folder with its hash below one
-    of `places`, to a folder of the same name below `bundles`. Each party may delete its own links. If linking
-    fails, the bundle is fetched later.
+    """Hard-link a complete bundle that another party on this machine has. The links lead from the folder
+    named by the bundle's hash below one of `places` to a folder of the same name below `bundles`. Each party
+    may delete its own links. If linking fails, the bundle is fetched later.
     """
     here = bundles / bundle_hash.hex()
     for place in places:
@@ -65,8 +65,8 @@ def _link(there: Path, here: Path) -> None:
 
 
 def prune(bundles: Path, wanted: Container[str]) -> None:
-    """Delete everything in the folder `bundles` whose name is not a hash in `wanted`: other bundles, and
-    leftovers of killed processes. The folder must belong to one party only.
+    """Delete from the folder `bundles` everything except the entries whose names are hashes in `wanted`. This
+    removes other bundles, and leftovers of killed processes. The folder must belong to one party only.
     """
     for folder in list(bundles.iterdir()) if bundles.is_dir() else ():
         if folder.name not in wanted:

@@ -173,9 +173,9 @@ def _distinct(manifest: Manifest) -> dict[tuple[str, str, int], TensorEntry]:
 
 
 def _small(manifest: Manifest) -> int:
-    """Size in bytes from which tensors are mapped. For a bundle of many tensors it is `LARGE`, so that the
-    bundle takes at most `MAPS_EACH` maps and leaves the others to other bundles. Raises BundleTooLarge if the
-    bundle needs more maps even then.
+    """The least size in bytes of a tensor that is mapped. For a bundle of many tensors it is `LARGE`, so that
+    the bundle takes at most `MAPS_EACH` maps and leaves the others to other bundles. Raises BundleTooLarge if
+    the bundle needs more maps even then.
     """
     sizes = [nbytes for _, _, nbytes in _distinct(manifest)]
     if sum(nbytes >= SMALL for nbytes in sizes) <= MAPS_EACH:
@@ -191,8 +191,8 @@ def _held(manifest: Manifest, small: int) -> Held:
 
 
 def _tensors(source: Source, store: BlobStore, manifest: Manifest, small: int) -> list[Tensor]:
-    """All tensors, in the manifest's order. Tensors with equal bytes share them. The bytes are read and
-    hashed once; from `small` bytes on, they are mapped instead of read.
+    """All tensors, in the manifest's order. Tensors with equal bytes share these bytes, which are read and
+    hashed only once. Tensors of `small` bytes or more are mapped instead of read.
 
     Initial states often have tensors with equal bytes, because Adam's moments are zeros. Reading and hashing
     use several threads.

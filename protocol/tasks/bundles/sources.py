@@ -52,9 +52,9 @@ def read(source: Source, name: str, limit: int) -> bytes:
 
 
 def open_source(place: str | Address, limits: Limits, *, anywhere: bool = False) -> Source:
-    """The source for a bundle's address. Nothing is requested yet. With `anywhere`, for an address that the
-    operator gave, plain http may also lead into a private network. Raises BundleRefused for an address that
-    is not allowed.
+    """The source for a bundle's address. Nothing is requested yet. `anywhere` is meant for an address that
+    the operator gave: plain http may then also lead into a private network. Raises BundleRefused for an
+    address that is not allowed.
     """
     text = str(place)
     if not text.lower().startswith(("http:", "https:")):

@@ -14,7 +14,7 @@ from torch import Tensor
 from protocol.capture.expansion.table import aten, expands
 
 LEAST = 2.0**-25
-"""Half of the smallest nonzero uniform number: the smallest exponential random number at rate 1."""
+"""The smallest exponential random number at rate 1: half of the smallest nonzero uniform number."""
 MOST_EXACT = 2**24
 """The number of values that one uniform number can take."""
 
@@ -97,9 +97,9 @@ def randint(high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torc
 def randint_from(
     low: int, high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torch.int64, **_: Any
 ) -> Tensor:
-    """Random integers from `low` to `high` - 1: the floor of a uniform number times the size of the range. If
-    the size exceeds 2^24, each integer is 31 random bits modulo the size, so some integers are more likely
-    than others.
+    """Random integers from `low` to `high` - 1. The distance of an integer from `low` is the product of a
+    uniform number and the size of the range, rounded down. If the size exceeds 2^24, the distance is 31
+    random bits modulo the size, so some integers are more likely than others.
     """
     count = high - low
     u = torch.rand(shape, dtype=torch.float32)

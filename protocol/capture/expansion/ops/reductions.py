@@ -94,7 +94,9 @@ def cumsum(x: Tensor, axis: int, *, dtype: torch.dtype) -> Tensor:
 
 @expands(aten.cumprod.default)
 def cumprod(x: Tensor, axis: int, *, dtype: torch.dtype | None = None) -> Tensor:
-    """Running products, computed in passes: they multiply each element by the element 1, 2, 4, … places before it."""
+    """Running products, computed in passes: the first pass multiplies each element by the element before it,
+    the next pass by the element 2 places before it, then 4 places, and so on.
+    """
     x = x.to(dtype or (x.dtype if x.is_floating_point() else torch.int64))
     step = 1
     while step < x.shape[axis]:

@@ -1,4 +1,6 @@
-"""Writes to places that the data determine, reductions of values that go to the same place, and histograms."""
+"""Operations that write to places determined by the data, that reduce the values which go to the same place,
+or that count values in histograms.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ def _is_of_an_ordering(node: Node) -> bool:
 
 def _is_distinct(node: Node) -> bool:
     """Whether all values are known to go to different places, and are few enough to be numbered. The rule for
-    `index_put` cannot tell.
+    `index_put` cannot tell whether places differ.
     """
     indices: Any = node.args[1]
     shape = torch.broadcast_shapes(*(index.meta["val"].shape for index in indices if index is not None))

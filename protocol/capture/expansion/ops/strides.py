@@ -1,5 +1,5 @@
-"""Views of a tensor's memory by strides, as pooling and `fill_diagonal_` use them, and writes to slices with
-steps.
+"""Tensors that view another tensor's memory by strides, as in pooling and `fill_diagonal_`; and operations
+that write to slices with steps.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def _plain(
     dilation: Sequence[int],
     groups: int,
 ) -> Tensor:
-    """A plain convolution: the f32 sum, in order, of one two-axis convolution per plane of the kernel."""
+    """A plain convolution: one two-axis convolution per plane of the kernel, and the f32 sum of these in order."""
     x = F.pad(x, (0, 0, 0, 0, padding[0], padding[0]))
     samples, channels, depth, height, width = x.shape
     planes = (depth - dilation[0] * (weight.shape[2] - 1) - 1) // stride[0] + 1

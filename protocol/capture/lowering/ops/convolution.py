@@ -114,8 +114,8 @@ def _bits(lowering: Lowering, role: Role) -> dict[str, int]:
 
 
 def _planes(lowering: Lowering, x: View, w: View) -> tuple[bool, View, View]:
-    """Whether there is only one spatial axis; then x and w, with two spatial axes. Raises `Unsupported`
-    unless there are one or two.
+    """Three results: whether the convolution has only one spatial axis, then x, then w. Both tensors are
+    returned with two spatial axes. Raises `Unsupported` unless w has one or two spatial axes.
     """
     if len(w.shape) == 4:
         return False, x, w

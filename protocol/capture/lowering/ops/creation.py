@@ -43,7 +43,9 @@ def scalar(lowering: Lowering, node: torch.fx.Node, value: Scalar, **__: Any) ->
 
 @lowers(aten.arange.default, aten.arange.start, aten.arange.start_step)
 def arange(lowering: Lowering, node: torch.fx.Node, first: Scalar, *rest: Scalar, **_: Any) -> View:
-    """start, start + step, …; for floats counter * step + start, with each operation rounded."""
+    """start, start + step, and so on. Each float is counter * step + start, with the product and the sum each
+    rounded.
+    """
     b = lowering.builder
     start, step = (first if rest else 0), (rest[1] if len(rest) > 1 else 1)
     dtype = lowering.dtype_of(node)

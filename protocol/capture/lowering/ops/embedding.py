@@ -44,8 +44,8 @@ def embedding_grad(
     padding: int,
     by_frequency: bool,
 ) -> View:
-    """For each of the table's `rows`, the sum of the gradients g, [n…, C], at which `index` refers to it. The
-    row of the padding index stays zero.
+    """For each of the table's `rows`, the sum of those gradients in g, [n…, C], whose entry in `index` is the
+    number of that row. The row of the padding index stays zero.
     """
     _require_plain(by_frequency)
     b = lowering.builder

@@ -112,7 +112,9 @@ def gather(
 def scatter_add(
     lowering: Lowering, node: torch.fx.Node, x: View, axis: int, chosen: View, values: View
 ) -> View:
-    """x with each value added where `gather` would have read it."""
+    """x with `values` added. Each value is added to the element of x that `gather` would read for the same
+    entry of `chosen`.
+    """
     b = lowering.builder
     if not x.shape and not chosen.shape:  # the only index is 0
         return binary(lowering, node, x, values, b.add)
@@ -182,11 +184,13 @@ def _masked(lowering: Lowering, node: torch.fx.Node, x: View, mask: View, value:
 
 
 class _Chosen:
-    """The selection of `x[i, :, j]`: rows of x with the indexed `axes` in front and `rest` behind.
+    """The elements that `x[i, :, j]` selects: rows of x, after its axes are reordered so that the indexed
+    `axes` are in front and `rest` behind.
 
-    `row`, i32, holds the number of each selected row, in the broadcast shape of the indices. `to_result`
-    permutes the axes, first those of `row` and then `rest`, to torch's order: the axes of `row` go to the
-    place of the first indexed axis if the indexed axes are adjacent, otherwise to the front.
+    `row`, i32, holds the number of each selected row, in the broadcast shape of the indices. The selected
+    elements have the axes of `row` followed by `rest`. `to_result` permutes these axes to torch's order: if
+    the indexed axes are adjacent, the axes of `row` go to the place of the first indexed axis, otherwise to
+    the front.
     """
 
     def __init__(self, lowering: Lowering, shape: Shape, indices: Indices) -> None:

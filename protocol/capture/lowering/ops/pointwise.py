@@ -21,7 +21,7 @@ aten = torch.ops.aten
 
 @lowers(aten.add.Tensor, aten.add.Scalar)
 def add(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, alpha: Scalar = 1) -> View:
-    """x + alpha y: a product and a sum, each rounded. For bool: x or y."""
+    """x + alpha y: a product and a sum, each rounded. For bool, the logical or of x and y."""
     if lowering.dtype_of(node) is DType.BOOL and alpha == 1:
         either = lowering.builder.or_(lowering.operand(x, DType.BOOL), lowering.operand(y, DType.BOOL))
         return shaped(lowering, node, View.of(either))
@@ -42,7 +42,7 @@ def rsub(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, alpha:
 
 @lowers(aten.mul.Tensor, aten.mul.Scalar)
 def mul(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand) -> View:
-    """x y. For bool: x and y."""
+    """x times y; for bool, the logical and of x and y."""
     if lowering.dtype_of(node) is DType.BOOL:
         both = lowering.builder.and_(lowering.operand(x, DType.BOOL), lowering.operand(y, DType.BOOL))
         return shaped(lowering, node, View.of(both))
@@ -51,7 +51,7 @@ def mul(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand) -> View
 
 @lowers(aten.div.Tensor, aten.div.Scalar)
 def div(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand) -> View:
-    """x / y, rounded once; never multiplied by the reciprocal."""
+    """x / y, rounded once; x is never multiplied by the reciprocal of y instead."""
     return binary(lowering, node, x, y, lowering.builder.div)
 
 
@@ -223,8 +223,8 @@ def _halves(b: Builder, x: Value) -> tuple[Value, Value]:
 
 
 def _with_sign_of(b: Builder, rest: Value, y: Value) -> tuple[Value, Value]:
-    """Whether the remainder `rest` is nonzero and its sign differs from that of y. Also the remainder, with y
-    added if so.
+    """Two results: whether the remainder `rest` is nonzero and its sign differs from that of y; and the
+    remainder, plus y where this is the case.
     """
     zero = b.constant(DType.F32, (), 0.0)
     opposite = b.xor(b.lt(rest, zero), b.lt(y, zero))

@@ -18,7 +18,7 @@ Views = tuple[View, ...]
 
 @lowers(OPS.lstm.default)
 def lstm(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
-    """States, cells and gates of an LSTM's steps, from the input's contribution to the gates."""
+    """The states, cells and gates of all steps of an LSTM, computed from the input's contribution to the gates."""
     return _layer(lowering, library.lstm, given)
 
 
@@ -30,7 +30,9 @@ def lstm_grad(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> View
 
 @lowers(OPS.gru.default)
 def gru(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
-    """States, gates and recurrent parts of a GRU's steps, from the input's contribution to the gates."""
+    """The states, gates and recurrent parts of all steps of a GRU, computed from the input's contribution to
+    the gates.
+    """
     return _layer(lowering, library.gru, given)
 
 
@@ -42,7 +44,7 @@ def gru_grad(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views
 
 @lowers(OPS.rnn.default)
 def rnn(lowering: Lowering, _: torch.fx.Node, *given: View | bool | None) -> View:
-    """States of a plain recurrent layer's steps, from the input's contribution to the sums."""
+    """The states of all steps of a plain recurrent layer, computed from the input's contribution to the sums."""
     (states,) = _layer(lowering, library.rnn, given[:-1], relu=bool(given[-1]))
     return states
 

@@ -1,4 +1,5 @@
-"""Writes into parts of tensors in functionalised form: the result is the whole tensor with one part replaced.
+"""Operations that write into a part of a tensor, in functionalised form: the result is the whole tensor with
+this part replaced.
 
 `h[:, 0] = y` arrives here as `select_scatter(h, y, 1, 0)`. Elements are moved, and at most cast.
 """

@@ -81,7 +81,7 @@ def emit(
 
 @triton.jit
 def _read(index, value, exponent, start, group, there, block, place, limit, BLOCK: tl.constexpr):
-    """The terms that the message beginning at block `start` adds to this program's numbers."""
+    """The terms that one message adds to this program's numbers. The message begins at block `start`."""
     e = tl.minimum(tl.load(exponent + (start >> 6) + group, mask=there, other=0), limit)
     at, here = block + start, there[:, None]
     v = tl.load(value + at, mask=here, other=0)

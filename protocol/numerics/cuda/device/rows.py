@@ -269,7 +269,7 @@ def _columns_of_block(rows, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 def _column_terms(
     g, x, means, rstds, rows, columns, NORMAL: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """A block of terms: g, or with NORMAL g (x - mean) rstd; zero outside the matrix."""
+    """A block of terms: g, or g (x - mean) rstd if NORMAL. Terms outside the matrix are zero."""
     down = tl.program_id(0) % tl.cdiv(rows, ROWS)
     row = down.to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     column = _columns_of_block(rows, ROWS, BLOCK)[None, :]

@@ -180,7 +180,9 @@ def factor_of(e, p):
 
 @triton.jit
 def whole(x, factor):
-    """rint(x * factor) as i32, exact for elements of the factor's row; 0 for NaN and for results beyond i32."""
+    """rint(x * factor) as i32; 0 for NaN and for results beyond i32. Exact if x is in the row whose exponent
+    gave `factor`.
+    """
     m = op_rint(x * factor)
     return tl.where(magnitude(m) < 0x4F000000, m, 0.0).to(tl.int32)
 
@@ -193,8 +195,8 @@ def power64(k):
 
 @triton.jit
 def jam(x):
-    """An i64 that float64 holds exactly and that, scaled by a power of two, rounds to the same f32 as x:
-    section 8.
+    """An i64 that float64 holds exactly. If it and x are scaled by the same power of two, both round to the
+    same f32: section 8.
     """
     low = x & 0x7FF
     sticky = (x - low) | tl.where(low != 0, 1024, 0).to(tl.int64)
