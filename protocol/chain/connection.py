@@ -253,15 +253,15 @@ class Connection:
         self._highest, self.latest = found.number, found
         return found
 
-    def raw_block(self, block: BlockId) -> dict[str, Any]:
-        """A block's fields as the node writes them."""
+    def raw_block(self, block: BlockId, *, whole: bool = False) -> dict[str, Any]:
+        """A block's fields as the node writes them. Its transactions are their hashes, or whole if `whole`."""
 
         is_hash = isinstance(block, str) and block.startswith("0x")
         method = "eth_getBlockByHash" if is_hash else "eth_getBlockByNumber"
         which = block if is_hash else block_tag(block)
 
         def ask() -> dict[str, Any]:
-            return dict(self._nodes.ask(Query(method, (which, False), method), f"block {block}"))
+            return dict(self._nodes.ask(Query(method, (which, whole), method), f"block {block}"))
 
         return self._retried(ask, failures=RpcError)
 
@@ -326,8 +326,7 @@ class Connection:
         """Whether block `number` contains the account's transaction with this nonce. Raises RpcUnavailable,
         RpcRefused.
         """
-        block = self.request("eth_getBlockByNumber", hex(number), True)
-        found = [] if block is None else block["transactions"]
+        found = self.raw_block(number, whole=True)["transactions"]
         if any(isinstance(sent, str) for sent in found):
             raise RpcRefused(f"the transactions of block {number}", "hashes", "use another node")
         return any(

@@ -75,7 +75,8 @@ def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> 
     j) w / ((n - j) w + N - (i - j)), where N is `others`. With single units (w = 1) the distribution is
     hypergeometric. Raises `TheoryError` if there are fewer accounts than seats.
 
-    **Splitting.** An account has one seat at a time, so a stake in one account holds at most one seat of a task, while the same stake split into V or more accounts may hold all seats.
+    **Splitting.** An account has one seat at a time, so a stake in one account holds at most one seat of a
+    task, while the same stake split into V or more accounts may hold all seats.
     """
     v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 0)
     m, w = count("others", others, 0), count("slots", slots, 1)

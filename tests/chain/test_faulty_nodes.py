@@ -134,12 +134,16 @@ def test_a_node_that_gives_hashes_where_transactions_are_asked_for_is_refused(yo
     alone = Connection(young.url)
     head = alone.block().number
 
-    def hashes(_method: str, number: str, _whole: bool) -> Any:
-        return young.connection.request("eth_getBlockByNumber", number, False)
+    def hashes(number: int, *, whole: bool) -> dict[str, Any]:
+        assert whole
+        return young.connection.raw_block(number)
 
-    alone.request = hashes  # type: ignore[method-assign, assignment]
-    with pytest.raises(RpcRefused, match="got hashes"):
-        alone.has_nonce(head, NOWHERE, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alone, "raw_block", hashes)
+        with pytest.raises(RpcRefused, match="got hashes"):
+            alone.has_nonce(head, NOWHERE, 0)
+    with pytest.raises(RpcRefused, match="block"):
+        alone.has_nonce(head + 1, NOWHERE, 0)  # a node that lags behind says nothing of the nonce
     alone.close()
 
 

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from threading import Lock
@@ -175,7 +176,8 @@ class Alerts:
         """Note that an alert was delivered."""
         with self._lock:
             if unsaved is not None:
-                self._unsaved.remove(unsaved)
+                with suppress(ValueError):  # newer alerts may have displaced it meanwhile
+                    self._unsaved.remove(unsaved)
             else:
                 self._try(lambda outbox: outbox.posted(waiting.id))
 

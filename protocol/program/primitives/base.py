@@ -67,9 +67,13 @@ class Reduction(Primitive):
     """A primitive that reduces rows. Each block of a row gives one word, and these words are folded into an
     element ("Block results").
 
-    - `blocks(instruction)` is the number of blocks of a row, 1 if the row fits a chunk. A block that cannot affect an element reads nothing.
-    - `block_result(instruction, flat index, block, load)` returns the word of one block. This is the definition.
-    - `part_result(instruction, flat index, lo, hi, values)` returns the word to which the words of blocks [lo, hi) fold. It computes with whole arrays, in pieces. `values` are the operands' canonical bytes.
+    - `blocks(instruction)` is the number of blocks of a row, 1 if the row fits a chunk. A block that
+      cannot affect an element reads nothing.
+    - `block_result(instruction, flat index, block, load)` returns the word of one block. This is
+      the definition.
+    - `part_result(instruction, flat index, lo, hi, values)` returns the word to which the words of
+      blocks [lo, hi) fold. It computes with whole arrays, in pieces. `values` are the operands' canonical
+      bytes.
     - `fold(word, word)` combines two words, in block order; `finish(word)` returns the element's bits.
     """
 
