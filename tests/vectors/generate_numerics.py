@@ -123,24 +123,21 @@ def row_cases(words: Words, count: int) -> Iterator[Case]:
     acc = vector(I64, [*accs, *words.vector(I64, 2 * count)])
     first = vector(I32, [*es, *(k % 224 - 95 for k in words.vector(U32, 2 * count))])
     second = vector(I32, [k % 224 - 95 for k in words.vector(U32, len(acc.elements))])
-    yield mapped(
+    yield rounded(30, acc, first)
+    for bits in (26, 40):
+        yield rounded(bits, acc, first, second)
+
+
+def rounded(bits: int, acc: Value, *exponents: Value) -> Case:
+    """A case of `round_scaled` with p = `bits`."""
+    return mapped(
         "round_scaled",
         0x604,
-        lambda s, e: rows.round_scaled(s, (e,), 30),
+        lambda s, *found: rows.round_scaled(s, found, bits),
         F32,
-        acc,
-        first,
-        attributes=bytes([30]),
+        *(acc, *exponents),
+        attributes=bytes([bits]),
     )
-    for bits in (26, 40):
-        yield mapped(
-            "round_scaled",
-            0x604,
-            lambda s, e, f, p=bits: rows.round_scaled(s, (e, f), p),
-            F32,
-            *(acc, first, second),
-            attributes=bytes([bits]),
-        )
 
 
 def f32_rows(words: Words, count: int) -> Iterator[Value]:
@@ -226,16 +223,7 @@ def movement_cases(words: Words, _: int) -> Iterator[Case]:
     yield mapped("quantise", 0x602, lambda v, k: rows.quantise(v, k, 13), I32, x, e, attributes=bytes([13]))
     f = Value(I32, (1, 6), tuple(k % 60 - 30 for k in words.vector(U32, 6)))
     acc = Value(I64, (4, 6), tuple(k >> 20 for k in words.vector(I64, 24)))
-    yield mapped(
-        "round_scaled",
-        0x604,
-        lambda s, a, b: rows.round_scaled(s, (a, b), 26),
-        F32,
-        acc,
-        e,
-        f,
-        attributes=bytes([26]),
-    )
+    yield rounded(26, acc, e, f)
 
 
 def function_cases(words: Words, count: int) -> Iterator[Case]:
@@ -271,15 +259,7 @@ def tie_cases(_words: Words, _count: int) -> Iterator[Case]:
         whole = vector(I64, edges.ties(length))
         e = vector(I32, [k % 7 for k in range(len(whole.elements))])
         yield mapped("cast", 0x501, lambda x: integers.cast(x, I64, F32), F32, whole)
-        yield mapped(
-            "round_scaled",
-            0x604,
-            lambda s, e: rows.round_scaled(s, (e,), 30),
-            F32,
-            whole,
-            e,
-            attributes=b"\x1e",
-        )
+        yield rounded(30, whole, e)
 
 
 def small_cases(_words: Words, _count: int) -> Iterator[Case]:
@@ -300,14 +280,7 @@ def small_cases(_words: Words, _count: int) -> Iterator[Case]:
     first = Value(I32, (4, 1), (32767, 1, 32767, 127))
     second = Value(I32, (4, 1), (1, 32767, 32767, 127))
     for bits in (0, 127, 128, 200, 255):
-        yield mapped(
-            "round_scaled",
-            0x604,
-            lambda s, e, f, p=bits: rows.round_scaled(s, (e, f), p),
-            F32,
-            *(acc, first, second),
-            attributes=bytes([bits]),
-        )
+        yield rounded(bits, acc, first, second)
     xs, ks = zip(*product(edges.TWICE_ROUNDED, range(-150, -110)), strict=True)
     yield mapped("scale", 0x20C, floats.scale, F32, vector(F32, xs), vector(I32, ks))
 

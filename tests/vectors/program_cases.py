@@ -81,7 +81,7 @@ def accepted() -> Iterator[tuple[str, Closure]]:
 
 
 def refused() -> Iterator[tuple[str, Closure]]:
-    """Programs that are refused, each with the reason. All instructions decode."""
+    """Programs that are refused, each with the reason. Three of them do not decode; `check` refuses the others."""
     yield from _refused_frames()
     yield from _refused_rows()
     yield from _refused_movement()

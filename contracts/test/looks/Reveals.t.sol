@@ -118,28 +118,14 @@ contract RevealsTest is Digesting {
         Shown memory shown = _shown(32);
         vm.prank(submitter);
         task = market.post(_terms(keccak256("program"), keccak256("constants"), checkpoints[0], SEGMENTS));
-        vm.expectRevert(
-            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Bidding)
-        );
-        _revealWith(32, shown);
-        vm.expectRevert(
-            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Bidding)
-        );
-        looks.takeUnrevealed(task, 32);
+        _assertClosed(ITaskMarket.Status.Bidding, shown);
     }
 
     function test_reveal_convicted_reverts() public {
         _looked(1);
         Shown memory shown = _shown(32);
         _timeOut(_challengeBy(second, 1));
-        vm.expectRevert(
-            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
-        );
-        _revealWith(32, shown);
-        vm.expectRevert(
-            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
-        );
-        looks.takeUnrevealed(task, 32);
+        _assertClosed(ITaskMarket.Status.Slashed, shown);
     }
 
     // ------------------------------------------------------------------ not in time
@@ -285,5 +271,14 @@ contract RevealsTest is Digesting {
             }
             if (!taken) return segment;
         }
+    }
+
+    /// @dev Nothing is revealed in a task of this status, and no lock is taken for it.
+    function _assertClosed(ITaskMarket.Status status, Shown memory shown) private {
+        bytes memory reason = abi.encodeWithSelector(Refusals.WrongStatus.selector, task, status);
+        vm.expectRevert(reason);
+        _revealWith(32, shown);
+        vm.expectRevert(reason);
+        looks.takeUnrevealed(task, 32);
     }
 }
