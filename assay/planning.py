@@ -114,9 +114,9 @@ def plan(context: Context, file: Path, choices: Choices) -> None:
 
 
 def cost(schedule: Schedule) -> int:
-    """The cost in token units of the hours that a schedule occupies its lanes. It consists of machines,
-    power, the risk of delay, and a margin, at the figures of a solver with default settings. Gas and stake
-    are not included, because lanes use no contracts.
+    """The cost in token units of the lane-hours of a schedule: all hours that all its lanes are occupied,
+    together. It consists of machines, power, the risk of delay, and a margin, at the figures of a solver with
+    default settings. Gas and stake are not included, because lanes use no contracts.
     """
     costs = usual_solver.costs(Fraction(0))
     hours = schedule.lane_hours * 3600

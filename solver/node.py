@@ -148,8 +148,9 @@ class SolverNode(Node):
         self._short = False
         """Whether tokens are missing because tasks under earlier contracts still lock stakes."""
         self._accounts = self._withdraw = False
-        """Two flags, which are set when a task is over: the ledger must be brought up to date (`_accounts`);
-        tokens must be withdrawn (`_withdraw`).
+        """Two flags: the ledger must be brought up to date (`_accounts`), set when a task is over; tokens must
+        be withdrawn (`_withdraw`), set when a task was settled or is void. Both are set again if a withdrawal
+        fails.
         """
         self._failures = Failures("task", metrics, self.context.log)
         others = [at for one in self._earlier for at in one.context.client.contracts]

@@ -60,7 +60,7 @@ class _Column:
         self._path, self._name, self._start = path, name, start
 
     def array(self, values: Any, each: int) -> Array:
-        """The Arrow array `values` as a numpy array. It holds `each` elements for each row of the column."""
+        """The Arrow array `values`, which holds `each` elements for each row of the column, as a numpy array."""
         arrow = package("pyarrow", "pyarrow", "columns")
         shape = getattr(values.type, "shape", None)  # only Arrow's tensor types have a shape
         if isinstance(values.type, arrow.BaseExtensionType):

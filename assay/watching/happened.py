@@ -34,8 +34,8 @@ class Happened:
 
     def rewound(self, block: int, again: Sequence[Event]) -> tuple[Happened, list[Told]]:
         """The events that still stand after a re-organisation of the chain, and those that it made void.
-        `block` is the last block that both branches share. An event after that block still stands if the same
-        transaction emitted it again; `again` holds the events that were emitted again.
+        `block` is a block that both branches share. An event after that block still stands if the same
+        transaction emitted it again; `again` holds the events emitted since.
         """
         repeated = {Told(event).key: event for event in again}
         kept, void = [], []

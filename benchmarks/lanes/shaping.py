@@ -51,8 +51,9 @@ class Path:
     """The path of a server's answers: the server's uplink, the client's downlink, and a `delay` in seconds,
     which also applies to requests.
 
-    `loss` is the chance that a piece is lost; a lost piece breaks the connection. If these attributes are
-    changed, the change applies to later pieces.
+    `loss` is the chance that a piece is lost; a lost piece breaks the connection. A change of `loss`, or of
+    the answers' `delay`, applies to later pieces; a change of `links`, or of the requests' `delay`, to later
+    connections.
     """
 
     links: Sequence[Link] = ()

@@ -128,7 +128,7 @@ class Traced:
 
 
 def trace_update(optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -> Traced:
-    """Trace the update of `parameters`, which maps names to parameters. Raises `CaptureError` unless the
+    """Trace and return the update of `parameters`, which maps names to parameters. Raises `CaptureError` unless the
     update is a function of parameters, gradients, rates and state. The optimiser is restored.
     """
     with left_as_it_was(optimizer), _moving(optimizer):
