@@ -40,7 +40,9 @@ class Opening:
     state_path: tuple[bytes, ...]
 
     def tensor_root(self) -> bytes:
-        """Root of the chunk's tensor. Raises ProofError if the path's length is not the leaf's depth."""
+        """Root of the chunk's tensor. Raises ProofError if the path's length is not the leaf's depth, or if the
+        place's turns have more bits.
+        """
         if len(self.chunk_path) != self.place.depth:
             raise ProofError(
                 "path of the chunk", expected=f"{self.place.depth} hashes", got=len(self.chunk_path)
@@ -49,15 +51,16 @@ class Opening:
 
     def state_root(self, tensors: int) -> bytes:
         """Root of the chunk's state, which has `tensors` tensors. Raises ProofError if the state has no
-        tensor with this place's number, or if a path has the wrong length.
+        tensor with this place's number, if a path has the wrong length, or if the place's turns have more
+        bits than its depth.
         """
         leaf = leaf_hash(self.tensor_root())
         return root_from_path(tensors, self.place.tensor, 1, leaf, self.tensor_path)
 
     def step_root(self, tensors: int, states: int) -> bytes:
         """Root of the step tree, given the number of tensors of a state and the number of states (C + 1). The
-        contract computes the same root. Raises ProofError if there is no such state or tensor, or if a path
-        has the wrong length.
+        contract computes the same root. Raises ProofError if there is no such state or tensor, if a path has
+        the wrong length, or if the place's turns have more bits than its depth.
         """
         return root_from_path(
             states, self.place.step, 1, leaf_hash(self.state_root(tensors)), self.state_path
