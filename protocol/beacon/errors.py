@@ -12,13 +12,14 @@ class BeaconError(AssayError):
 
 
 class NetworkError(BeaconError):
-    """No network has the given name; or a network's file is missing, unreadable or not of the form of
-    networks.toml; or the network's key does not follow from the account that is to sign for it.
+    """No network has the given name; or a network's file is missing, is unreadable or does not have the form
+    of networks.toml; or the network's public key does not belong to the account that is to sign for the
+    network.
     """
 
 
 class NoSuchRound(BeaconError):
-    """The time is before the network's first round, or no round has that number."""
+    """The given time is before the network's first round, or the given number is not the number of a round."""
 
 
 class NoRelay(BeaconError):

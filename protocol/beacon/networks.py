@@ -35,8 +35,8 @@ class _Entry(Network):
 
 
 def load_network(source: str) -> Network:
-    """The network `source`: a name in the package's table, or a TOML file with a table [network]. Raises
-    NetworkError.
+    """Load a network. `source` is a name in the package's table, or the path of a TOML file with a table
+    [network]. Raises NetworkError.
     """
     return Network.model_validate(_entry(source).model_dump(exclude={"relays"}))
 

@@ -30,8 +30,8 @@ IsSigned = Callable[[int, bytes], bool]
 
 
 class _Answer(BaseModel):
-    """The fields of a relay's answer that are read. The round's word is left out, because it follows from the
-    signature.
+    """The part of a relay's answer that this module reads. The round's word is not read, because it follows
+    from the signature.
     """
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)

@@ -18,8 +18,8 @@ LAST_ROUND: Final = 2**64 - 1
 
 
 class Network(BaseModel):
-    """One beacon network. `public_key` is hex of 128 bytes, a point of G2 as x1, x0, y1, y0. `genesis_seed`
-    is hex of 32 bytes, which enter the chain hash.
+    """One beacon network. `public_key` and `genesis_seed` are in hex: the key is 128 bytes, a point of G2 as
+    x1, x0, y1, y0; the seed is 32 bytes, and the chain hash depends on it.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)

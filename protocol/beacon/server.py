@@ -1,7 +1,7 @@
 """A beacon network's HTTP server, with the paths, answers and statuses of drand's relays
 (github.com/drand/http-relay).
 
-The server signs a round when the round is requested, if it is due, and caches a few thousand signatures.
+The server signs a round only on request, and only if the round is due. It caches a few thousand signatures.
 Answers of version 2 omit the round's word, which is the signature's hash.
 """
 
@@ -34,8 +34,8 @@ def application(network: Network, secret: int, now: Callable[[], int]) -> FastAP
     raises AssayError, the answer is 503.
 
     Version 1: GET /chains, /info and /public/<round or latest>; the last two also below /<chain hash>.
-    Version 2: GET /v2/chains, and below /v2/chains/<chain hash>: /info and /rounds/<round or latest>. The
-    answer is 425 for a future round, and 400 for another network or a number of 2^64 or more.
+    Version 2: GET /v2/chains, and below /v2/chains/<chain hash>: /info and /rounds/<round or latest>. In both
+    versions, the answer is 425 for a future round, and 400 for another network or a number of 2^64 or more.
     """
     api = FastAPI(title="Assay beacon", openapi_url=None, docs_url=None, redoc_url=None)
     known = network.chain_hash
@@ -95,7 +95,7 @@ def application(network: Network, secret: int, now: Callable[[], int]) -> FastAP
 
 
 def _info(network: Network) -> dict[str, Any]:
-    """The description of a network in version 1."""
+    """The description of a network in the form that version 1 of the API returns."""
     return {
         "public_key": network.public_key,
         "period": network.period,

@@ -157,8 +157,8 @@ class _Options:
 
 @dataclass(frozen=True)
 class _Data:
-    """The committed dataset, an example batch (None if counts or dataset are refused), and whether the model
-    is refused.
+    """The committed dataset, an example batch, and whether the model is refused. The batch is None if the
+    counts or the dataset are refused.
     """
 
     committed: Mapping[str, Tensor]

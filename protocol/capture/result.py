@@ -50,12 +50,12 @@ class Report:
 
 @dataclass(frozen=True)
 class Origin:
-    """The objects from which a step was captured, which are the submitter's and not copies, and what was
-    traced from them. `preflight.following` trains these objects in torch.
+    """The objects from which a step was captured, and the graphs that were traced from them. The objects are
+    the submitter's own, not copies. `preflight.following` trains them in torch.
 
-    `draws` holds one mapping per phase, from the names of nodes in its `traced` graph to the way in which
-    their random numbers are drawn. A step that is `resumed` starts from another task's state, not from the
-    model's.
+    `draws` holds one mapping per phase. It maps names of nodes in the phase's `traced` graph to the way in
+    which the random numbers of these nodes are drawn. If `resumed` is set, the step starts from another
+    task's state, not from the model's.
     """
 
     model: nn.Module
@@ -137,14 +137,14 @@ class LoadError(AssayError):
 
 
 def load_into(model: nn.Module, state: State, strict: bool = False) -> tuple[str, ...]:
-    """Copy the parameters and buffers of a trained state into a model, by their names in the model that was
-    captured.
+    """Copy the parameters and buffers of a trained state into a model. Tensors are matched by their names in
+    the captured model.
 
-    Since the capture, `model` may have been frozen, tied, or wrapped by `torch.compile` or for several
-    devices. Returns the names of parameters that the state lacks because training did not change them: frozen
-    ones, and those that the loss did not reach. Raises `LoadError` if a tensor has another shape, or if the
-    state has no parameter of the model. With `strict`, also raises `LoadError` if the state lacks a
-    parameter, has a tensor that the model lacks, or has floats of a different type from the model's.
+    Since the capture, `model` may have been frozen or tied, or wrapped by `torch.compile` or by a module for
+    several devices. Returns the names of the model's parameters that the state lacks. Training did not change
+    these: they were frozen, or the loss did not reach them. Raises `LoadError` if a tensor has another shape,
+    or if the state has none of the model's parameters. With `strict`, also raises `LoadError` if the state
+    lacks a parameter, has a tensor that the model lacks, or has floats of a different type from the model's.
     """
     model = _unwrapped(model)
     own = {_plain(name): t for name, t in (*model.named_parameters(), *model.named_buffers())}

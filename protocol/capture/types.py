@@ -1,7 +1,7 @@
 """The only table from torch types to program types, the limits that follow from it, and conversions.
 
-Tensors of models and datasets have four of a program's types (`protocol.numerics.types`). torch insists on
-int64 for labels and indices; a program holds them as i32, and `fits` tells whether they fit.
+Of the program types (`protocol.numerics.types`), tensors of models and datasets use only four. torch insists
+on int64 for labels and indices; a program holds them as i32, and `fits` tells whether they fit.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Audit(BoundContract):
         return self.write("resume")
 
     def redraw(self, task: int) -> Receipt:
-        """Request another draw for those seats of the task, or those looks, that have not attested in time."""
+        """Request another draw for those of the task's seats or looks that have not attested in time."""
         return self.write("redraw", task)
 
     def lapse(self, task: int) -> Receipt:

@@ -59,8 +59,8 @@ class BoundContract:
             return sender.send(call, own)
 
     def interrupted(self, function: str, *arguments: Any) -> str | None:
-        """If an interrupted command sent this call and did not see its outcome, the intent under which it did
-        so; otherwise None.
+        """The intent under which an interrupted command sent this call without seeing the outcome; None if
+        there is no such command.
         """
         return (
             None

@@ -254,7 +254,9 @@ class Connection:
         return found
 
     def raw_block(self, block: BlockId, *, whole: bool = False) -> dict[str, Any]:
-        """A block's fields as the node writes them. Its transactions are their hashes, or whole if `whole`."""
+        """A block's fields as the node writes them. With `whole`, the block contains its whole transactions,
+        otherwise only their hashes.
+        """
 
         is_hash = isinstance(block, str) and block.startswith("0x")
         method = "eth_getBlockByHash" if is_hash else "eth_getBlockByNumber"

@@ -67,8 +67,9 @@ def _create(sender: Sender, planned: Plan, made: Creation) -> None:
 
 
 def _known_block(sender: Sender, deployment: Deployment) -> int:
-    """The block from which to read events, if the journal does not have the vault's initialisation. It comes
-    from the deployment file if that file has the same contracts, and otherwise from a search of the chain.
+    """The block from which to read events. This is used if the journal does not have the transaction that
+    initialised the vault. The block comes from the deployment file if that file has the same contracts, and
+    otherwise from a search of the chain.
     """
     earlier = earlier_deployment(deployment.chain_id, deployment.genesis)
     if earlier is not None and earlier.addresses == deployment.addresses:

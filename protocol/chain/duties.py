@@ -61,7 +61,7 @@ LAST_SEAT: Final = MEASURED["attest last seat"] - MEASURED["attest"]
 requests looks.
 """
 UNPAID_SEAT: Final = MEASURED["withdraw"]
-"""Gas that each seat spends beyond what its fee covers: it withdraws the fee."""
+"""Gas that each seat spends beyond what its fee covers: the gas to withdraw the fee."""
 UNPAID_LOOK: Final = MEASURED["attest look"] - MEASURED["attest"] + LAST_SEAT + MEASURED["withdraw"]
 """Gas that each look spends beyond what its fee covers. Looks are few, so each look is assumed to be the last
 one of its level to attest.

@@ -136,8 +136,8 @@ class Reverted(TransactionError):
 
 
 class NotMined(TransactionError):
-    """No receipt arrived within the allowed time. The journal keeps the account's own transaction; sending
-    the same intent again waits for it.
+    """No receipt arrived within the allowed time. A transaction that this client sent stays in the journal;
+    sending its intent again waits for that transaction.
     """
 
     exit_code = ExitCode.RETRY

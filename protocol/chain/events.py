@@ -36,8 +36,8 @@ Topics = Sequence[bytes | Sequence[bytes] | None]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events since the last poll. If `rewound` is a block's number, the events that earlier polls returned
-    from later blocks are void. If it is None, all earlier events still hold.
+    """Events since the last poll. If `rewound` is a block's number, earlier polls may have returned events of
+    later blocks than this one; those events are void. If `rewound` is None, all earlier events still hold.
     """
 
     events: tuple[Event, ...]
@@ -47,8 +47,8 @@ class Batch:
 
 
 class Follower:
-    """Follows the events of `contracts` (by address) from block `first` on, `confirmations` blocks behind the
-    chain's end.
+    """Follows the events of `contracts` (by address), starting with block `first`. It reads only up to
+    `confirmations` blocks before the chain's end.
     """
 
     def __init__(

@@ -17,11 +17,12 @@ from protocol.chain.errors import ChainError, InsufficientFunds, Reverted, RpcRe
 from protocol.chain.rpc import Query
 
 MOST: Final = 5
-"""Once the fee of an unmined transaction is this many times the fee that a new transaction would offer, it is
-not raised any more.
+"""The limit for raising the fee of an unmined transaction. The fee is not raised any more once it is this
+many times the fee that a new transaction would offer.
 """
 _LEGACY: Final = ("nonce", "gasPrice", "gas", "to", "value", "data")
-"""Fields of a signed transaction without a type, in order, before its signature (yellow paper, section 4.2).
+"""Fields of a transaction without a type byte, in order (yellow paper, section 4.2). In a signed transaction,
+the signature follows these fields.
 """
 
 

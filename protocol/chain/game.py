@@ -24,8 +24,9 @@ DEMANDS: Final = 76
 (contracts/src/dispute/Demands.sol).
 """
 GAS: Final = DEMANDS * 135_000 + 20 * 200_000 + 300_000
-"""Gas of the challenger's moves in the longest game: the demands, the descent through eight calls and the
-splits, and the judgment. Each figure is at least the one that contracts/README.md, "Gas", gives.
+"""Gas of the challenger's moves in the longest game. The three terms are the demands; the descent through
+eight calls, together with the splits; and the judgment. Each figure is at least the one that
+contracts/README.md, "Gas", gives.
 """
 
 
@@ -38,8 +39,8 @@ class Game(BoundContract):
         super().__init__(*arguments)
         self._paying = threading.Lock()
         self._counted: dict[str, int] = {}
-        """For each demand in flight, by its intent: the wei of the account's credit that are reserved for its
-        deposits.
+        """The credit reserved for demands in flight: for each demand's intent, how many wei of the account's
+        credit are to pay the demand's deposits.
         """
 
     def challenge(
@@ -91,8 +92,8 @@ class Game(BoundContract):
                 self._counted.pop(intent, None)
 
     def deposit(self, answers: Sequence[int]) -> int:
-        """Wei of a demand's deposits (`Move.answers`) at twice the base fee, which is also what `fees` offers
-        for gas.
+        """Wei of a demand's deposits (`Move.answers`), computed for twice the base fee. For gas, `fees` also
+        offers twice the base fee, plus a tip.
         """
         fee = 2 * self.connection.block().base_fee
         # The contract rounds the mean up, so each answer may cost almost a wei more.

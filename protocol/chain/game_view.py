@@ -1,7 +1,7 @@
 """One game as `protocol.dispute` sees it, built only from the task's program and the contract's state and
 events.
 
-A restart loses none of this, because the view and the reveals are read from the chain again. Data that the
+A restart loses neither the view nor the reveals, because both are read from the chain again. Data that the
 solver has served are not on the chain; `protocol.dispute.revealed` keeps them. The events of a game are read
 once and followed from then on. State and events are taken at the same block, and a re-organisation makes the
 reader start over.

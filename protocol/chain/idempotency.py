@@ -19,7 +19,7 @@ from protocol.chain.journal import Journal, Status
 
 
 class Idempotency:
-    """Chooses the intents of this process's calls of one contract. Callable from any thread."""
+    """Chooses the intents for the calls that this process sends to one contract. Callable from any thread."""
 
     def __init__(self, journal: Journal, connection: Connection) -> None:
         self._journal = journal

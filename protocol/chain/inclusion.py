@@ -18,14 +18,14 @@ do not.
 """
 SHARE: Final = 0.95
 PROMPT: Final = 1.0
-"""Maximum seconds between the arrival of a receipt and the previous look for it, or one block time if that is
-longer. If more time has passed, the transaction is not counted.
+"""Maximum seconds between the check that finds a receipt and the check before it; one block time if a block
+takes longer. If more time has passed, the transaction is not counted.
 """
 
 
 def percentile(values: Collection[float], share: float) -> float:
-    """The smallest value that is greater than or equal to at least this share of the values (nearest rank).
-    `values` must not be empty.
+    """The smallest of `values` for which at least this share of all values are less than or equal to it
+    (nearest rank). `values` must not be empty.
     """
     return sorted(values)[max(0, ceil(share * len(values)) - 1)]
 
@@ -57,8 +57,8 @@ class Inclusion:
             self._waiting[nonce] = waiting[0], self._clock()
 
     def end(self, nonce: int, block_time: float) -> None:
-        """Note that the transaction's receipt has arrived. The receipt may have existed since the last look
-        for it.
+        """Note that the transaction's receipt has arrived. Because the receipt may have existed since the
+        previous check for it, the time is recorded only if that check was recent enough (`PROMPT`).
         """
         waiting, now = self._waiting.pop(nonce, None), self._clock()
         if waiting is not None and now - waiting[1] <= max(PROMPT, block_time):

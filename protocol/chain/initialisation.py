@@ -71,9 +71,9 @@ class Initialisation:
         return True
 
     def carry_out(self, sender: Sender) -> Receipt | None:
-        """Initialise the contract, only once even across restarts. Returns the receipt, or None if the
-        sender's journal does not have the transaction that initialised the contract. Raises DeploymentError
-        if the contract was initialised with other arguments.
+        """Initialise the contract, only once even across restarts. Returns the receipt, also if an earlier
+        process sent the transaction; None if the contract was initialised by a transaction that the sender's
+        journal does not have. Raises DeploymentError if the contract was initialised with other arguments.
         """
         intent = f"initialise:{self.address}"
         if self.is_done() and not sender.journal.of_intent(intent):
@@ -118,11 +118,11 @@ def is_initialised(connection: Connection, at: Addresses, block: BlockId = "late
 
 
 def block_before_initialisation(connection: Connection, at: Addresses) -> int:
-    """The last block before the vault's initialisation, which must have taken place. The search goes back
-    from the newest block.
+    """The last block before the vault's initialisation, which must have taken place.
 
-    The search reads no state of blocks that are more than about twice as far back as the block that it finds.
-    Raises DeploymentError if the node does not have the state of the block that it finds.
+    The search goes back from the newest block. If the block that it finds is n blocks back, it reads no state
+    that is more than about 2 n blocks back. Raises DeploymentError if the node does not have the state of the
+    block that it finds.
     """
     head = there = connection.block().number
     before, step = head, 1

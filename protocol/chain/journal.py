@@ -46,7 +46,7 @@ class Status(StrEnum):
     FAILED = "failed"
     """Mined and reverted: the intent may be tried again."""
     DROPPED = "dropped"
-    """Not mined, and its nonce is free or another transaction has used it: the intent may be tried again."""
+    """Not mined. Its nonce is free, or another transaction has used it. The intent may be tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Journal:
             )
 
     def of_intent(self, intent: str) -> list[Entry]:
-        """Transactions signed for an intent that are pending or mined, oldest first."""
+        """The pending and the mined transactions of an intent, oldest first."""
         return self._select("intent = ? AND status IN ('pending', 'mined')", (intent,))
 
     def pending(self) -> list[Entry]:
@@ -135,8 +135,9 @@ class Journal:
         return self._select("status = 'pending'", ())
 
     def since(self, nonce: int) -> list[Entry]:
-        """Transactions from this nonce on that are pending or were mined, in order of nonce. The latest
-        attempt of a nonce comes last.
+        """Transactions with this nonce or a higher one, except dropped ones: they are pending or were mined,
+        perhaps reverted. They are in order of nonce; of several attempts with one nonce, the latest comes
+        last.
         """
         return self._select("status != 'dropped' AND nonce >= ?", (nonce,))
 

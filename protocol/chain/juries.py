@@ -35,8 +35,8 @@ class Juries(BoundContract):
         return self.write("object", task, *objection)
 
     def open(self, task: int, juror: int, secret: bytes, digest: bytes, shown: Shown) -> Receipt:
-        """As a juror that voted yes, by the claim's `until`: open the objection's chunk under the item and
-        the juror's digest.
+        """As a juror that voted yes, by the claim's `until`: show the chunk that the objection names, and
+        prove that both the item and the juror's digest contain it.
         """
         return self.write("open", task, juror, secret, digest, shown)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES: Final = 1 << 16
 MAX_MEMORY: Final = 1 << 29
-"""Maximum bytes of memory that scrypt may take, which is 128 times the product of its parameters n and r;
+"""Maximum bytes of memory that scrypt may take. It takes 128 times the product of its parameters n and r.
 geth's own files take 256 MiB.
 """
 MAX_PARALLEL: Final = 16

@@ -1,7 +1,8 @@
 """Loads `eth_keyfile` only when a key is encrypted or decrypted, and not when web3 imports eth_account.
 
-`eth_keyfile` can also read validators' keys, so it imports BLS12-381 pairings, which nothing here uses.
-Importing them would cost every command that uses a chain 0.4 s. eth_account needs only two of its functions.
+`eth_keyfile` can also read validators' keys, so it imports BLS12-381 pairings, which nothing here uses. That
+import takes 0.4 s, and every command that uses a chain would have to wait for it. eth_account needs only two
+functions of `eth_keyfile`.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Looks(BoundContract):
 
     def inform(self, task: int, seat: int, digest: bytes, salt: bytes) -> Receipt:
         """Show the salt of an attested seat. Half of the seat's lock goes to the sender, which must have
-        committed to this in an earlier block (`commit_informing`).
+        committed to this call in an earlier block (`commit_informing`).
         """
         return self.write("inform", task, seat, digest, salt)
 
@@ -39,9 +39,9 @@ class Looks(BoundContract):
     def reveal(
         self, task: int, look: int, secret: bytes, digest: bytes, segment_root: bytes, path: Sequence[bytes]
     ) -> Receipt:
-        """As the seat that the look checks: show the seat's secret, and the root of the segment in the digest
-        that the seat attested (`protocol.commitments.digests.segment_path`). Due within the terms' move time
-        after the look's draw.
+        """As the seat that the look checks: show the seat's secret, the digest that the seat attested, and
+        the root of the segment's step tree. `path` proves that the digest contains this root
+        (`protocol.commitments.digests.segment_path`). Due within the terms' move time after the look's draw.
         """
         return self.write("reveal", task, look, secret, digest, segment_root, list(path))
 
@@ -52,21 +52,21 @@ class Looks(BoundContract):
     def accuse(
         self, task: int, look: int, game: int, salt: bytes, segment_root: bytes, evidence: Evidence
     ) -> Receipt:
-        """As the looker, once it has attested: state that the segment root that the seat revealed does not
-        cover the states that the solver committed to, and require an answer for one chunk. `salt` is the
-        revealed salt. Locks a bond of the terms' game cost.
+        """As the looker, once it has attested: accuse the seat, and require an answer for one chunk. The
+        accusation says that the solver committed to states that are not under the segment root that the seat
+        revealed. `salt` is the revealed salt. Locks a bond of the terms' game cost.
 
         The solver's step tree must be on the chain. `game` is the looker's own game that asked for the tree;
-        0 if there is none. This call drops that game, which is possible once per look and until
+        0 if there is none. This call drops that game. A look can drop only one game, and only until
         `GameState.droppable_until`.
         """
         proof = evidence.chunk, list(evidence.path), evidence.tensor, evidence.state
         return self.write("accuse", task, look, game, salt, segment_root, evidence.place, proof)
 
     def drop(self, task: int, look: int, game: int) -> Receipt:
-        """As the looker: drop the looker's own game that asked for the step tree, once per look and until
-        `GameState.droppable_until`. Another look must already have taken the seat's lock, or the task must be
-        unpaid. The terms' game cost is paid out of that game's bond.
+        """As the looker: drop the looker's own game that asked for the step tree. A look can do this only
+        once, and only until `GameState.droppable_until`. Another look must already have taken the seat's
+        lock, or the task must be unpaid. The terms' game cost is paid out of that game's bond.
         """
         return self.write("drop", task, look, game)
 

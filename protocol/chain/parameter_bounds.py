@@ -19,7 +19,7 @@ from protocol.tasks.task import ESCROW_DRAWS, MAX_JURORS, MAX_LOCK
 _UINT32: Final = (1 << 32) - 1
 _UINT64: Final = (1 << 64) - 1
 MAX_LEVEL: Final = 15
-"""Highest level of a registration, whose stake is 2^15 units."""
+"""Highest level of a registration. A registration of this level has a stake of 2^15 units."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ MAX_BYTES: Final = 1 << 16
 
 
 class ParametersError(AssayError):
-    """Parameters of a deployment that cannot be read or do not fit."""
+    """The parameters of a deployment cannot be read or are not valid."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,9 +54,9 @@ DAYS: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The size of a task's work: how many segments it has, how many steps are in a segment, how many scalar
-    operations are in a step, how many bytes a state and the whole bundle have, the work of a game besides
-    replays (`traces`), and how many tensors a state has.
+    """The size of a task's work. In the order of the fields: segments of the task, steps of a segment, scalar
+    operations of a step, bytes of a state, bytes of the whole bundle, the work of a game besides replays
+    (`traces`), and tensors of a state.
     """
 
     segments: int
@@ -79,7 +79,9 @@ class Load:
 
     @property
     def step(self) -> float:
-        """Seconds for which one running step or answer may delay other work, at the assumed speed."""
+        """Seconds that other work may have to wait for a step or an answer that is already being computed, at
+        the assumed speed.
+        """
         step = Work(self.step_operations, self.state_bytes)
         return max(map(Rates(ASSUMED_SPEED).seconds, (step, self.traces.answer)))
 

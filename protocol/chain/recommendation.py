@@ -96,7 +96,7 @@ def default_jurors(parameters: Parameters) -> int:
 
 def move_time(parameters: Parameters, attest_period: int) -> int:
     """Seconds that a seat has for each answer to a look. An answer is no more work than an attestation, so
-    this is half of the attestation period, or the deployment's shortest period if that is longer, but at most
-    the whole attestation period.
+    this is half of the attestation period. It is at least the deployment's shortest period, but never more
+    than the whole attestation period.
     """
     return min(attest_period, max(parameters.min_period, attest_period // 2))

@@ -229,8 +229,9 @@ class Nodes:
             self._chosen = max(heads, key=lambda node: heads[node])
 
     def doubt(self) -> None:
-        """Note that the node that is asked first shows a newest block with a lower number than before. That
-        node's chain is checked again before the node is used, and the next node is asked first from now on.
+        """Distrust the node that is asked first, because its newest block now has a lower number than before.
+        That node's chain is checked again before the node is used, and the next node is asked first from now
+        on.
         """
         self._chosen.known = False
         self._next(self._chosen)

@@ -133,9 +133,10 @@ class Sender(Unmined):
         return outcomes
 
     def recover(self) -> int:
-        """Resend the transactions in the journal that neither the chain nor the node has, because they were
-        never sent, lost by the node, or removed by a re-organisation. Also raise the fees of stuck ones and
-        fill gaps. Returns how many nonces were resent or filled. Does not wait for receipts.
+        """Resend the transactions in the journal that neither the chain nor the node has. Such transactions
+        were never sent, or the node lost them, or a re-organisation removed them. Also raise the fees of
+        stuck transactions and fill gaps. Returns how many nonces were resent or filled. Does not wait for
+        receipts.
         """
         self._tended = time.monotonic()
         with self._nonces:
@@ -166,8 +167,9 @@ class Sender(Unmined):
         return [nonce for nonce in range(used, held) if nonce not in known]
 
     def tend(self) -> None:
-        """Call `recover`, but not if it would find nothing new (`_asks_nothing`), and not again within
-        `look_again` or `replace_after` seconds, whichever is shorter. All callers share this limit.
+        """Call `recover` if it may find something new (`_asks_nothing` is false) and if it was last called
+        more than `look_again` or `replace_after` seconds ago, whichever is shorter. All callers share this
+        limit.
         """
         rested = time.monotonic() - self._tended > min(self.sending.look_again, self.sending.replace_after)
         if rested and not self._asks_nothing:

@@ -149,9 +149,11 @@ class Unmined:
 
     def _keep(self, entry: Entry) -> ChainError | None:
         """Send the node a transaction that it has lost or never got. If the node refuses it, for example
-        because the base fee has risen, send one with a higher fee. Returns the final refusal, if any. The
-        transaction is then dropped, unless the account cannot pay the higher fee, or the transaction's fee is
-        already far above the usual one.
+        because the base fee has risen, send a replacement with a higher fee. If the replacement is refused
+        too, the transaction is marked as dropped. No replacement is sent, and nothing is dropped, if the
+        account cannot pay the higher fee, or if the transaction's fee is already far above the usual one.
+        Returns the last refusal, or InsufficientFunds; None if the node accepted the transaction or its
+        replacement.
         """
         (refused,) = self._offer([entry])
         if refused is None:
@@ -247,9 +249,9 @@ class Unmined:
 
     @property
     def _asks_nothing(self) -> bool:
-        """Whether another check would find nothing new. This is so if all transactions were mined at the last
-        check, and either there is no new block since then, or that check came `reorg_depth` or more blocks
-        after they were first seen mined.
+        """Whether another check would find nothing new. This is so if the last check found all transactions
+        mined and one more condition holds: there is no new block since that check, or that check came at
+        least `reorg_depth` blocks after the check that first found them all mined.
         """
         if self._mined_at is None:
             return False

@@ -6,9 +6,9 @@ is the zero word. Nodes are not stored: opening a chunk rebuilds one tensor's tr
 `turns` gives the path from a chunk to the root.
 
 A tree of n leaves is a row of perfect subtrees, one for each bit of n that is set. If a perfect subtree has
-at least w leaves, each of its subtrees of w leaves holds exactly one hash, always in the same place, and
-everything else in the subtree of w leaves is known in advance. So 1/w of the chunks are hashed, and about (1
-+ log2 w) / w nodes per chunk.
+at least w leaves, it is cut into subtrees of w leaves. Each of these has exactly one selected chunk, always
+in the same place. Its other leaves are zero words, so the nodes above zero words alone are known in advance.
+So 1/w of the chunks are hashed, and for each chunk of the tensor about (1 + log2 w) / w nodes are hashed.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ class Digester:
         return self.root_of(flat.size, step, take, lambda start: flat[start:].tobytes())
 
     def state_root(self, tensors: Sequence[BytesLike], step: int) -> bytes:
-        """Root of state `step` of its segment, from the canonical bytes of its tensors in the program's order."""
+        """Root of state number `step` of a segment, from the canonical bytes of the state's tensors in the
+        program's order.
+        """
         return state_root([self.tensor_root(data, step) for data in tensors])
 
     def tensor_tree(self, data: BytesLike, step: int) -> Tree:
@@ -113,8 +115,9 @@ class Digester:
         return Tree.from_leaf_hashes(hashes.tobytes())
 
     def root_of(self, nbytes: int, step: int, take: Take, rest: Callable[[int], bytes]) -> bytes:
-        """`tensor_root` of a tensor of `nbytes` bytes, of which only the selected chunks are read: whole
-        chunks by `take`, and a short last chunk by `rest(start)`, which returns all bytes from `start` on.
+        """`tensor_root` of a tensor of `nbytes` bytes that is not passed as a whole. Only its selected chunks
+        are read: whole chunks by `take`, and a short last chunk by `rest(start)`, which returns all bytes
+        from `start` on.
         """
         if step < 0:
             raise DigestError(
@@ -240,8 +243,8 @@ _ZEROS: Final = _zeros()
 
 
 def _beside_zeros(hashes: bytes, height: int, on_right: int) -> bytes:
-    """The hashes of the parents of nodes at this height, 32 bytes each in `hashes`, whose siblings cover only
-    zero words. `on_right` is 1 if the nodes are right children.
+    """The hashes of the parents of some nodes at this height. `hashes` has the nodes' hashes, 32 bytes each.
+    The siblings of the nodes cover only zero words. `on_right` is 1 if the nodes are right children.
     """
     zero = _ZEROS[height]
     if len(hashes) <= _FEW * HASH_BYTES:

@@ -77,8 +77,8 @@ def consistency_nodes(old_size: int, new_size: int) -> list[Node]:
 
 
 def descendants(lo: int, size: int, levels: int = 4) -> list[Node]:
-    """The nodes `levels` splits below node (lo, size), left to right. Where the tree ends at a leaf above
-    that depth, the leaf is included.
+    """The nodes that lie `levels` splits below node (lo, size), left to right. Where the tree ends at a leaf
+    above that depth, the leaf is included.
 
     There are at most 2**levels of them. With the default, these are the 16 nodes of a reveal (dispute.md
     section 6).

@@ -17,9 +17,9 @@ MOST_MAPS = 1 << 15
 every large piece of memory takes a map too.
 """
 MAPS_EACH = MOST_MAPS // 8
-"""Limit on the maps of one bundle. A solver keeps in memory the bundles of all tasks that it has won, and
-bids on another task only if their maps leave room for its bundle (`solver.trainings`). A verifier keeps four
-tasks in memory (`verifier.material.IN_MEMORY`), and may load others meanwhile.
+"""Limit on the maps of one bundle. A solver keeps in memory the bundles of all tasks that it has won. It bids
+on another task only if the maps of these bundles leave room for the other task's bundle (`solver.trainings`).
+A verifier keeps four tasks in memory (`verifier.material.IN_MEMORY`), and may load others meanwhile.
 """
 
 _FAILED = ctypes.c_void_p(-1).value

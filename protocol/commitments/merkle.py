@@ -1,12 +1,13 @@
 """RFC 9162 trees over SHA-256, held in memory, with the hashes of all complete nodes.
 
 Implements docs/spec/encoding.md section 2 and RFC 9162 section 2.1. `geometry.py` has the shape of a tree,
-`proofs.py` the checks of proofs, `chunks.py` and `roots.py` the meaning of leaves. Not thread-safe while a growing
-tree is appended to.
+`proofs.py` the checks of proofs, `chunks.py` and `roots.py` the meaning of leaves. Not thread-safe while
+leaves are being appended to a growing tree.
 
-Level h holds the hashes of the complete nodes [i * 2**h, (i + 1) * 2**h), concatenated in one byte string. All levels
-take 64 bytes per leaf, with no object per node. The one incomplete node that a height may have is computed on demand.
-Complete nodes never change, so a tree of any earlier size reads the same levels (`progress.py`).
+Level h holds the hashes of the complete nodes [i * 2**h, (i + 1) * 2**h), concatenated in one byte string.
+All levels together take 64 bytes per leaf; there is no Python object for each node. The one incomplete node
+that a height may have is computed on demand. Complete nodes never change, so a tree of any earlier size reads
+the same levels (`progress.py`).
 """
 
 from __future__ import annotations

@@ -114,7 +114,9 @@ def _is_supported(native: ctypes.CDLL) -> bool:
 
 
 def is_right(hasher: RowHasher) -> bool:
-    """Whether a hasher's digests equal hashlib's for rows of every kind that it treats differently."""
+    """Whether a hasher's digests equal hashlib's. The test rows include every kind of row that the hasher
+    treats differently from the others.
+    """
     for width in _WIDTHS:
         for count in _COUNTS:
             rows = _pattern(count, width)

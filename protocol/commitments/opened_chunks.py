@@ -21,7 +21,9 @@ from protocol.commitments.roots import state_tree, step_tree
 
 
 class Place(NamedTuple):
-    """Where a chunk is in a segment, in ABI order: state (0 … C), tensor, and its leaf's turns and depth."""
+    """Where a chunk is in a segment, in ABI order: the number of the state (0 … C), the number of the tensor,
+    and the turns and the depth of the chunk's leaf.
+    """
 
     step: int
     tensor: int
@@ -40,8 +42,8 @@ class Opening:
     state_path: tuple[bytes, ...]
 
     def tensor_root(self) -> bytes:
-        """Root of the chunk's tensor. Raises ProofError if the path's length is not the leaf's depth, or if the
-        place's turns have more bits.
+        """Root of the chunk's tensor. Raises ProofError if the length of the chunk's path is not the place's
+        depth, or if the place's turns have more bits than its depth.
         """
         if len(self.chunk_path) != self.place.depth:
             raise ProofError(
@@ -105,8 +107,8 @@ def fold(node: bytes, turned: int, path: Sequence[bytes]) -> bytes:
     """The root computed from a node and its siblings, bottom first. Bit i of `turned` is 1 if sibling i is on
     the left.
 
-    Raises ProofError if `turned` has more bits than there are siblings, because with ignored bits one place
-    would have several names.
+    Raises ProofError if `turned` has more bits than there are siblings. If the extra bits were ignored, one
+    place would have several names.
     """
     if turned >> len(path):
         raise ProofError("turns", expected=f"below 2^{len(path)}", got=turned)

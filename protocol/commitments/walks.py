@@ -37,8 +37,8 @@ def chunk_at(count: int, walk: int) -> int:
 
 
 def walk_to(count: int, index: int, rest: int = 0) -> int:
-    """A walk to chunk `index` of a tensor of `count` chunks; its unused low bits are those of `rest`. Raises
-    DigestError if the tensor has no such chunk.
+    """A walk to chunk `index` of a tensor of `count` chunks. The low bits that the walk does not use are
+    taken from `rest`. Raises DigestError if the tensor has no such chunk.
     """
     turned, depth = turns(count, index)
     below = WALK_BITS - depth

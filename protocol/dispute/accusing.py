@@ -30,8 +30,8 @@ class States(Protocol):
     """The states of one segment, computed on demand."""
 
     def tensors(self, step: int, /) -> Sequence[BytesLike]:
-        """Canonical bytes of the tensors of state `step` (0 … C). Each tensor is read once, and may be
-        computed only when it is read.
+        """Canonical bytes of the tensors of state `step` (0 … C). The caller reads each tensor once. A tensor
+        may be computed at the moment it is read.
         """
 
 
@@ -60,11 +60,11 @@ class Evidence:
 def choose_place(states: States, sizes: Sequence[int], steps: int, thinning: int, generator: Random) -> Chunk:
     """Choose a chunk: if possible, one that a seat can know only if it has computed the chunk's state.
 
-    The chunk's hash is in the digest, and the chunk was changed by the step that led to its state. It is
-    chosen uniformly in a random state of 1 … C - 1, or of 0 … C if the digest hashes nothing in those states.
-    States without such a chunk are skipped. If no state has one, any hashed chunk of a random state is
-    chosen. `sizes` are the sizes of the state's tensors in bytes, and `steps` is C. At most two states are
-    held at a time, and of each state only the bytes of one tensor.
+    Such a chunk was changed by the step that led to its state, and its hash is in the digest. The states 1 …
+    C - 1 are tried in random order, or the states 0 … C if the digest hashes nothing in states 1 … C - 1. The
+    choice is uniform among the suitable chunks of the first state that has any. If no state has one, any
+    hashed chunk of a random state is chosen. `sizes` are the sizes of the state's tensors in bytes, and
+    `steps` is C. At most two states are held at a time, and only one tensor's bytes of each.
     """
     counts = [chunk_count(size) for size in sizes]
     # The set of hashed chunks repeats every w states.
@@ -98,8 +98,8 @@ def evidence(
 
 
 def _changed(states: States, step: int, thinning: int) -> list[Indices]:
-    """For each tensor, the indices of the hashed chunks that differ from the state before. An empty list if
-    no tensor has such a chunk. The states are released on return.
+    """For each tensor, the indices of those chunks that are hashed in state `step` and differ from state
+    `step` - 1. If no tensor has such a chunk, the list is empty. The states are released on return.
     """
     pairs = zip(states.tensors(step - 1), states.tensors(step), strict=True)
     found = [_differing(_flat(before), _flat(after), step, thinning) for before, after in pairs]

@@ -54,9 +54,10 @@ class _Challenger:
     def trace(self, path: tuple[int, ...]) -> PartialTree:
         """The solver's trace of the frame at `path`.
 
-        The trace is kept. Once one of its elements or calls is selected, the trace can no longer be demanded,
-        but moves in phase BLOCK and at the edges of a callee still need paths in it. Other trees are not
-        needed after the phase in which they can be demanded.
+        A trace is kept, because it is needed for longer than it can be demanded. Once one of its elements or
+        calls is selected, it can no longer be demanded, but moves in phase BLOCK and at the edges of a callee
+        still need paths in it. Other trees are not kept, because they are needed only in the phase in which
+        they can be demanded.
         """
         root = self.game.frame_roots[len(path)]
         assert root is not None

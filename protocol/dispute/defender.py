@@ -20,8 +20,8 @@ from protocol.dispute.splitting import state_words
 from protocol.dispute.view import Demand, GameView, Phase, TreeKind
 
 KEPT_TREE = 256 << 20
-"""The most bytes of a kept tree. A tree has 64 bytes for each KiB of its value, so this is enough for a value
-of 4 GiB.
+"""Maximum size of a kept tree, in bytes. A tree has 64 bytes for each KiB of its value, so the tree of a
+value of 4 GiB is still kept.
 """
 TREE_BYTES_PER_LEAF = 64
 
@@ -132,14 +132,14 @@ def _value_chunk(frame: Frame, leaf: int, index: int) -> bytes:
 
 
 _last: WeakKeyDictionary[Frame, tuple[int, Tree]] = WeakKeyDictionary()
-"""At most one entry: the frame and the leaf of the value that was demanded last, and the value's tree. The
-entry disappears with the frame.
+"""At most one entry, for the value that was demanded last. It maps the value's frame to the value's leaf and
+tree, and disappears with the frame.
 """
 
 
 def _value_tree(frame: Frame, leaf: int) -> Tree:
-    """The tree of a value. It is either the kept tree, or is built from the value and then kept unless it is
-    too large.
+    """The tree of a value. If the kept tree is this value's, it is returned. Otherwise, the tree is built
+    from the value, and is kept unless it is too large.
     """
     kept = _last.get(frame)
     if kept is not None and kept[0] == leaf:

@@ -1,5 +1,5 @@
-"""The moves that have a value judged, with the openings that prove it (dispute.md sections 4 and 5,
-encoding.md section 6).
+"""The moves with which the challenger asks the contract to judge a value, and the openings that prove its
+case (dispute.md sections 4 and 5, encoding.md section 6).
 
 Both sides agree on everything before the first differing leaf. So operands are taken from our own run, and
 only the claimed value comes from the solver.
@@ -50,12 +50,13 @@ def operand_openings(
     block: int,
     anchor: int | None = None,
 ) -> tuple[list[Leaf], list[ChunkOpening]]:
-    """The roots of the operands in the solver's trace, and the chunks of the operands that one block of an
-    element needs.
+    """Open the operands that one block of an element needs. Return the operands' roots with their paths in
+    the solver's trace, and the chunks that the block needs.
 
-    An operand that is not needed gets `NO_LEAF`. The path of an operand's root ends below the lowest node
-    that is above both the operand's leaf and leaf `anchor`. Without an anchor, the path of the first needed
-    operand goes up to the trace's root, and that operand is the anchor for the others.
+    There is one root for each operand of the instruction, and `NO_LEAF` for an operand that is not needed.
+    The path of a root starts at the operand's leaf and ends below the lowest node that is above both this
+    leaf and leaf `anchor`. Without an anchor, the path of the first needed operand goes up to the trace's
+    root, and that operand is the anchor for the others.
     """
     chunks = [
         open_chunk(k, index, frame.value(instruction.operands[k].leaf))
@@ -81,8 +82,8 @@ def compare_value(
     known: Callable[[Tree], PartialTree],
 ) -> Move:
     """The move if the value of primitive n differs. If the first wrong chunk of the solver's value is not
-    known, the move demands a node on the way to it. Otherwise the move selects the first wrong element: to be
-    split if it has several blocks, or else to be judged.
+    known, the move demands a node on the way to this chunk. Otherwise the move is about the first wrong
+    element: if the element has several blocks, the move selects it to be split, and if not, has it judged.
 
     `known` takes our own tree of the value and returns the solver's.
     """

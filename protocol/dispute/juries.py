@@ -25,11 +25,13 @@ FIRST_JUROR: Final = MAX_LOOKS * (LEVELS + 1)
 """160. Seats and looks have smaller numbers."""
 MAX_JURORS: Final = 32
 SPARE_CLAIMS: Final = 4
-"""An account may make one claim for each segment in one seat or look, and this many more: one for the result,
-one for the constants, and two for items on which a jury was undecided.
+"""In one seat or look, an account may make as many claims as a seat has segments, and this many more: one for
+the result, one for the constants, and two for items on which a jury was undecided.
 """
 JURY_DRAWS: Final = 128
-"""Once a task has had this many draws, of seats, looks and juries together, the task gets no more juries."""
+"""A task that has had this many draws gets no more juries. Draws of seats, draws of looks and draws of juries
+all count.
+"""
 UNAVAILABLE: Final = bytes(32)
 """A juror that could not get the item attests this value twice: once instead of the digest and once instead
 of the salt's hash.
@@ -69,7 +71,9 @@ class Shown(NamedTuple):
     salted_path: list[bytes]
     """Siblings of the chunk in the tensor's tree under the juror's salt."""
     salted_tensor: list[bytes]
-    """Siblings in the digest. They prove the root of the tensor's tree under the juror's salt."""
+    """Siblings in the tree whose root is the digest. They prove the tensor's leaf there, which is the root of
+    the tensor's tree under the juror's salt.
+    """
 
 
 def juror_number(slot: int) -> int:
@@ -96,8 +100,8 @@ def constants_item(segments: int) -> int:
 def item_of(segment: int) -> int:
     """The item to claim if a segment's data are withheld: the state before the segment.
 
-    For the first segment it is the state after the segment. The state before it is the initial state, which
-    is in the bundle, so only roots can be missing.
+    For the first segment, the item is the state after it. The state before the first segment is the initial
+    state, which is in the bundle, so only roots can be missing.
     """
     return max(segment - 1, 1)
 
@@ -116,8 +120,8 @@ def may_object(yes: int, no: int, jurors: int) -> bool:
 
 
 def possession_digest(salt: bytes, tensors: Sequence[BytesLike]) -> bytes:
-    """The digest that a juror attests: the root over the item's tensors, given as canonical bytes, under the
-    juror's salt.
+    """The digest that a juror attests: the root over the item's tensors, under the juror's salt. `tensors`
+    holds the tensors' canonical bytes.
     """
     return _digester(salt).state_root(tensors, 0)
 
@@ -134,7 +138,9 @@ def choose_objection(sizes: Sequence[int], generator: Random) -> Objection:
 
 
 def choose_unseen(tensors: int, generator: Random) -> Objection:
-    """Choose a chunk of an item if only its number of tensors is known: a random tensor and a random walk."""
+    """Choose a random tensor of an item and a random walk. This is for a claimant that knows the item's
+    number of tensors, but not their sizes.
+    """
     return Objection(generator.randrange(tensors), generator.getrandbits(WALK_BITS))
 
 

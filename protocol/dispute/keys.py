@@ -25,7 +25,7 @@ SALT_TAG: Final = b"assay salt"
 SECRET_TAG: Final = b"assay secret"
 CHALLENGE_TAG: Final = b"assay challenge"
 REPLAY_STAGE: Final = 0
-"""The `stage` of a secret for the salt of a replay's digest."""
+"""The `stage` of a secret from which the salt of a replay's digest is made."""
 
 
 def steps_key(task: int, segment: int) -> bytes:
@@ -136,7 +136,9 @@ def informing_commitment(
 
 
 def revealed_word(salt: bytes, segment_root: bytes) -> bytes:
-    """The word stored for a seat's reveal in a look: its salt, and the segment's root in its digest."""
+    """The word that is stored when a seat reveals for a look. It is the hash of two things: the seat's salt,
+    and the segment's root in the seat's digest.
+    """
     return keccak(
         encode(["bytes32", "bytes32"], [_word("salt", salt), _word("segment's root", segment_root)])
     )

@@ -39,7 +39,9 @@ class InstructionOpening(NamedTuple):
 
 
 class ChunkOpening(NamedTuple):
-    """Chunk `number` of the value of operand `operand` (0 for a claimed result)."""
+    """Chunk `number` of an operand's value, or of a claimed result. `operand` is the operand's index, or 0
+    for a claimed result.
+    """
 
     operand: int
     number: int

@@ -17,8 +17,8 @@ from protocol.dispute.view import DemandedNode
 
 
 class LeafStore(Protocol):
-    """Stores lists, each of all leaves of one tree, with 32 bytes for each leaf. A list is stored under its
-    tree's root and outlives the process.
+    """Stores lists of leaves. A list holds all leaves of one tree, with 32 bytes for each leaf. It is stored
+    under the tree's root and outlives the process.
     """
 
     def get(self, root: bytes, size: int, /) -> Sequence[bytes] | None:

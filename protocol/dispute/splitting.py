@@ -38,7 +38,9 @@ def parts(lo: int, hi: int) -> list[tuple[int, int]]:
 
 
 def block_words(frame: Frame, instruction: Instruction, element: int, lo: int, hi: int) -> list[int]:
-    """The word of each part of blocks [lo, hi) of an element's row, from the frame's own operands."""
+    """The words of the parts into which blocks [lo, hi) of an element's row are split, computed from the
+    frame's own operands.
+    """
     primitive = cast(Reduction, PRIMITIVES[instruction.op])
     values = [frame.value(operand.leaf) for operand in instruction.operands]
     return [primitive.part_result(instruction, element, start, end, values) for start, end in parts(lo, hi)]
@@ -65,8 +67,8 @@ def split_move(game: GameView, instruction: Instruction, words: list[int]) -> Mo
 
 
 def answer_split(game: GameView, frame: Frame, trace: PartialTree) -> Move:
-    """The challenger's answer to stated words. It selects the first part whose word differs from our own: to
-    be judged if the part is a single block, or else to be split again.
+    """The challenger's answer to stated words. It selects the first part whose word differs from our own. If
+    this part is a single block, it is judged; otherwise it is split again.
     """
     assert game.selection is not None
     chosen = game.selection

@@ -63,10 +63,12 @@ class Demand(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The selected element of a split reduction: blocks [lo, hi) fold to `word` (ABI order).
+    """The blocks that are selected in a split reduction: blocks [lo, hi) of `element`, which are claimed to
+    fold to `word`. The fields are in ABI order.
 
     `top` means that the blocks are the whole row; `word` then holds the bits of the claimed element. `words`
-    is keccak256 of the stated words, packed as `abi.encode(uint64[])`, or zero if it is the solver's turn.
+    is zero if it is the solver's turn. Otherwise it is keccak256 of the stated words, packed as
+    `abi.encode(uint64[])`.
     """
 
     instruction: bytes

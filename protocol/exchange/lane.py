@@ -170,8 +170,9 @@ class Lane:
         return [lane for lane, part in enumerate(row) if part is Part.COUNTS]
 
     def _agreed(self, number: int, peers: Peers, question: Awaitable[Found]) -> Found:
-        """Wait for the answer to a question about a round. If it raises `Divergence`, look for a lane that
-        has signed two states of a round. If there is one, its `Equivocation` is raised instead.
+        """Wait for the answer to a question about a round. If the question raises `Divergence`, look for
+        another lane that has signed two states of this round or of the round before. If there is one, raise
+        that lane's `Equivocation` instead.
         """
         try:
             return self._wait(question)
@@ -182,9 +183,9 @@ class Lane:
             raise
 
     def _require_shared(self, announcement: Announcement) -> None:
-        """Raise `Divergence` if another lane announced shared parameters that differ from those that this
-        lane announced in the same round. If this lane joins in the next round, the other lane's parameters
-        are compared with those of the announced state from which this lane joins.
+        """Raise `Divergence` if another lane announced shared parameters that differ from this lane's. This
+        lane's parameters are those that it announced in the same round. But if this lane joins in the next
+        round, they are those of the announced state from which it joins.
         """
         number = announcement.number
         own = self._joined_from(number + 1) or self.shelf.announced(number, self.number)
@@ -214,8 +215,9 @@ class Lane:
         return self.shelf.announced(number - 1, table.member(number - 1))
 
     def _joined(self, number: int, peers: Peers) -> dict[str, Tensor]:
-        """The state to continue from after missed rounds, made from the state of the first lane that trained
-        in the round before. That lane's announcement is kept, so that its message comes from the same state.
+        """The state from which this lane trains in round `number`, after rounds that it missed. It is made
+        from the state of the first lane that trained in the previous round. That lane's announcement is kept,
+        so that the message absorbed from that lane belongs to the same state.
         """
         member = self.members.table.member(number - 1)
         _log.info("joins", round=number, member=member)
@@ -245,11 +247,11 @@ class Lane:
         self.shelf.announce(Announcement.signed(self.account, self.job.id, run, number, self.number, roots))
 
     def _forget(self, number: int) -> None:
-        """Remove what is no longer needed: the previous state, and messages that are `keep_rounds` rounds
-        old.
+        """Remove what is no longer needed: tensors of the previous state, and messages that are `keep_rounds`
+        rounds old.
 
-        The message of the previous state is kept. If another lane joins with the previous state, the whole
-        state is kept.
+        If another lane joins with the previous state, the whole state stays. Otherwise, only its message
+        stays.
         """
         gone = number - 1
         announced = self.shelf.announced(gone, self.number) if gone >= 0 else None
@@ -285,10 +287,10 @@ class Lane:
         """The state to resume from, and the number of the round to train next.
 
         The rounds that this lane has announced, except the result, are searched from the latest back. The
-        first whose tensors are all on the shelf gives the state after it and the number of the next round. If
-        the search first reaches a round in which the lane was away according to the table, the state is None,
-        the number is that of the round after it, and the lane joins again in a later round. If the search
-        finds neither, the state is None and the number is 0.
+        search ends at the first round whose tensors are all on the shelf. The state after that round is
+        returned, with the number of the next round. The search also ends at a round in which the lane was
+        away according to the table. Then None is returned, with the number of the next round; the lane joins
+        again in that round or a later one. If the search finds neither, None and 0 are returned.
         """
         step = self.job.lanes.inner
         for number in reversed(self.shelf.rounds()):

@@ -51,12 +51,12 @@ class _Members(BaseModel):
 @dataclass(frozen=True)
 class Members:
     """The members of a job. `accounts` sign for the lanes, `urls` are the lanes' addresses, and `mirrors` may
-    serve any lane's files. `table` has a row for each round and a last row for the result, which is the state
-    of a lane that has absorbed the last round's messages. Lanes that count in this last row must announce the
-    same result; by default they are the lanes that count in the last round.
+    serve any lane's files. `table` has a row for each round, and after these a row for the result. The result
+    is the state of a lane that has absorbed the last round's messages. Lanes that count in the row for the
+    result must announce the same result; by default, these are the lanes that count in the last round.
 
-    `run` numbers the trainings of the job. Members that train it again choose a number that they have not
-    used before, because a lane signs only one state for each round of a run.
+    `run` numbers the trainings of the job. To train the job again, its members choose a number that they have
+    not used before, because a lane signs only one state for each round of a run.
     """
 
     accounts: tuple[str, ...]

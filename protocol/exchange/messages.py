@@ -33,7 +33,9 @@ def tensor_of(data: bytes, type_: TensorType, root: bytes, what: str) -> Tensor:
 
 
 def require_message(lanes: Lanes, message: Sequence[Tensor], what: str) -> None:
-    """Raise `MessageError` unless the tensors have a message's types and values that `emit` can produce."""
+    """Raise `MessageError` unless the tensors have the types of a message, and have values that `emit` can
+    produce.
+    """
     types = lanes.message_types
     if len(message) != len(types):
         raise MessageError(what, expected=f"{len(types)} tensors", got=str(len(message)))

@@ -6,12 +6,13 @@ wrong, or does not answer in time, is asked after all others until it gives a go
 not have a file yet keeps its rank and is asked again.
 
 While an announcement is awaited, each place is asked independently of the others, so a silent one delays
-nothing. The tensors of an announced state exist already, so they are fetched from one place after another,
-because each has many bytes. All questions share one connection to each place, because a server grants only a
-few to one address.
+nothing. A tensor of an announced state exists already and has many bytes, so the places are asked for it one
+after another. All questions to a place share one connection, because a server grants only a few connections
+to one address.
 
 A lane may sign two states of one round, for different lanes. This comes to light when places are asked again
-for an announcement that this lane already has: while its tensors are missing, or when `compare` is called.
+for an announcement that this lane already has. They are asked again while the announcement's tensors are
+missing, and when `compare` is called.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ PAUSED: Final = 0.1
 ALL_TURNS: Final = 4
 """Every fourth turn asks all places. The other turns ask only the best place, to spare slow lanes."""
 HEAD_START: Final = 1.0
-"""Seconds that the best place has to answer about an announcement before the other places are asked too. A
-place that has been silent for this long when another place delivers the file is asked after the others from
-then on.
+"""Seconds that the best place has to answer about an announcement before the other places are asked too. If a
+place has been silent for this long and another place then delivers the file, the silent place is asked after
+the others from then on.
 """
 LONG_SECONDS: Final = 10.0
 """Seconds after which a wait for an announced tensor is logged as a warning, once."""

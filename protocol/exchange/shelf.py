@@ -4,10 +4,11 @@
     tensors/<2 digits>/<root>       canonical bytes
     equivocations/<round>/<lane>/   announcements of two states of one round; they are not served
 
-An announcement is written after its tensors. With an announcement of this lane, these are all tensors of the
-state; with one of another lane, only those of the message. So when an announcement is here, its message is
-here too, until the message is removed. This lane's last announcement of a trained round shows how far the
-lane has come. The announcement of the result has the number of rounds as its round; its tensors are not kept.
+An announcement is written after its tensors. An announcement of this lane is written after all tensors of the
+state, and one of another lane after the tensors of the message. So when an announcement is here, its message
+is here too, until the message is removed. This lane's last announcement of a trained round shows how far the
+lane has come. The announcement of the result is stored as that of one more round, whose number is the job's
+number of rounds; the tensors of the result are not kept.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Shelf:
             remove_stale(folder / name)
 
     def put(self, root: bytes, data: BytesLike, publish: bool = True) -> None:
-        """Keep a tensor's bytes, whose root is `root`; also publish them if `publish` is true."""
+        """Keep the bytes of the tensor whose root is `root`. If `publish` is true, also publish them."""
         # An unpublished tensor may have the same bytes (such as a 1.0), so publish even if they are kept already.
         if publish and self._place is not None:
             self._place.write(tensor_name(root), bytes(data))

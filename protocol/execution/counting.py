@@ -1,4 +1,4 @@
-"""Counts a program's operations by family (`families`), as `protocol.program.cost` defines operations."""
+"""Counts a program's operations by family (`families`). `protocol.program.cost` defines what an operation is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ OF_FUNCTION: Final[Mapping[str, Family]] = {
     **dict.fromkeys(("matmul", "matmul_nt", "matmul_tn"), Family.PRODUCTS),
     **dict.fromkeys(("conv", "conv_grad_input", "conv_grad_weight"), Family.CONVOLUTIONS),
 }
-"""Family by the name of a library function. All other calls with a kernel are FUNCTIONS."""
+"""The family of a library function, by the function's name. All other calls that have a kernel belong to
+FUNCTIONS.
+"""
 
 
 def operations(program: Program, kernels: Mapping[bytes, Kernel]) -> dict[Family, int]:

@@ -54,8 +54,8 @@ def device_of(setting: str) -> torch.device:
 
 
 def device_name(device: torch.device) -> str:
-    """A device's name in the file of measurements: the GPU, or the processor and torch's number of
-    threads.
+    """A device's name in the file of measurements. For a GPU, it is the GPU's name; for the CPU, it is the
+    processor's name and torch's number of threads.
     """
     if device.type != "cpu":
         return str(torch.cuda.get_device_name(device))

@@ -36,7 +36,7 @@ DISK_BYTES: Final = 256 << 20
 """Maximum number of bytes that are written to the disk and read back."""
 LEAST_DISK_BYTES: Final = 16 << 20
 FILES: Final = 100
-"""Number of small files that are written to measure how many a second the disk takes."""
+"""Number of small files that are written to measure the disk's speed in small files a second."""
 SPARE_BYTES: Final = 64 << 20
 """Bytes of disk that measuring leaves free for other programs."""
 BLOCK: Final = 4 << 20
@@ -129,7 +129,7 @@ def _quickest(run: Callable[[], object], device: torch.device, seconds: float) -
 
 
 def _disk(folder: Path) -> tuple[float, float]:
-    """Bytes a second of writing to the disk, with fsync, and of reading back. Leaves no file."""
+    """The disk's two speeds in bytes a second: of writing, with fsync, and of reading back. Leaves no file."""
     try:
         size = min(DISK_BYTES, room(folder, SPARE_BYTES)) // BLOCK * BLOCK
         if size < LEAST_DISK_BYTES:
@@ -158,8 +158,8 @@ def _disk(folder: Path) -> tuple[float, float]:
 
 
 def _files(folder: Path) -> float:
-    """Number of small files a second that the disk takes, written as the blobs of a checkpoint are. Leaves no
-    file.
+    """The disk's speed in small files a second. The files are written in the same way as the blobs of a
+    checkpoint. Leaves no file.
     """
     try:
         with TemporaryDirectory(dir=folder, prefix=".measuring-") as place:

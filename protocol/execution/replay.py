@@ -42,8 +42,9 @@ FRAMES_BYTES = 4 * KEEP_BYTES
 may be in the memory of a GPU, which may be smaller than the machine's.
 """
 LEAST = 2
-"""Minimum number of kept values of each kind: a game is in one segment, and needs the tensor roots of the
-states before and after one step. By the limits on terms, two values of each kind of root take at most 10 MB.
+"""At least this many values of each kind are kept. A game is in one segment, and needs the tensor roots of
+two states: those before and after one step. By the limits on terms, two values of any kind of root take at
+most 10 MB.
 """
 
 Key = TypeVar("Key")
@@ -229,9 +230,9 @@ class Replay:
         return tuple(found)
 
     def _trace(self, segment: int, step: int) -> Frame:
-        """Trace a step, and also run it once, so that the tensor roots of the states before and after it need
-        no replay. So after the step tree of a game has been made, the game runs at most C steps and hashes at
-        most C + 1 states, as in one replay.
+        """Trace a step. Also run the step once, so that the tensor roots of the states before and after it
+        are known without another replay. So once the step tree of a game has been made, the game runs at most
+        C steps besides the trace, and hashes at most C + 1 states, as in one replay.
         """
         number = first_step(segment, self._segment_steps) + step - 1
         before = self.state(segment, step - 1)

@@ -25,8 +25,8 @@ class Speeds:
         self._lock = Lock()
 
     def of(self, program: bytes, operations: int) -> Callable[[float], None]:
-        """A callback to call after each step of a program with the seconds that the step took. A step of the
-        program has `operations` operations.
+        """A callback for the steps of a program. Call it after each step with the number of seconds that the
+        step took. Each step of the program has `operations` operations.
         """
 
         def note(seconds: float) -> None:

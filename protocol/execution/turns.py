@@ -78,8 +78,9 @@ class Ask:
 
 
 def may_begin(ask: Ask, waiting: Iterable[Ask], running: Iterable[Ask], shared: bool) -> bool:
-    """Whether it is this request's turn. No waiting request may come before it (`Ask.order`). Nothing may be
-    running or, if turns are shared, only work that is due later. Requests for other devices do not count.
+    """Whether it is this request's turn. No waiting request may come before it (`Ask.order`). Unless turns
+    are shared, no work may be running; if they are shared, only work that is due later may be. Requests for
+    other devices do not count.
     """
     first = min(filter(ask.meets, waiting), key=lambda other: other.order, default=ask)
     return first is ask and all(shared and ask.by < other.by for other in filter(ask.meets, running))
@@ -122,8 +123,8 @@ class Turns:
 
     @contextmanager
     def scheduled(self, training: Scheduled) -> Iterator[None]:
-        """Make this thread's requests inside the block part of a training, so that they wait for trainings on
-        the same device with earlier deadlines. Once the training is dropped, a request raises Stopped.
+        """Inside the block, this thread's requests belong to a training. They wait for trainings on the same
+        device with earlier deadlines. Once the training is dropped, a request raises Stopped.
         """
         with self._changed:
             self._trainings.append(training)
@@ -173,9 +174,8 @@ class Turns:
 
     @contextmanager
     def ordinary(self, device: str = "") -> Iterator[None]:
-        """Take a turn after all urgent work and all work that comes before this thread's: work that is due
-        earlier, or that is due at the same time and was requested earlier. With a `device`, work on other
-        devices does not count.
+        """Take a turn. All urgent work goes before it, and so does other work that is due earlier, or that is
+        due at the same time and was requested earlier. With a `device`, work on other devices does not count.
         """
         held = self._running.get(get_ident())
         if held is None:

@@ -1,4 +1,4 @@
-"""A table that says which lane trains and counts in which round."""
+"""A table that says, for each round and lane, whether the lane trains, and whether its message then counts."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ lower at 20 steps and density 1/8, 2.9 % lower at 5 steps and 1/64, but 6.4 % hi
 lower, which is too little to rely on.
 """
 LEAST_TURNS: Final = 3
-"""Minimum number of times that a training must send each parameter on average. This number is the number of
+"""On average, a training must send each parameter at least this many times. The average is the number of
 rounds times the density.
 
 In the study of docs/lanes.md, the loss was 2.0 % higher than a single lane's when each parameter was sent
@@ -43,7 +43,7 @@ In the study of docs/lanes.md, the loss was 2.0 % higher than a single lane's wh
 at 1/64).
 """
 SHARE: Final = 0.1
-"""The largest share of a round that communication takes in a recommended schedule."""
+"""In a recommended schedule, communication takes at most this share of a round."""
 QUESTIONS: Final = 5
 """Round trips to fetch a message, not counting its bytes: a connection, the announcement, three tensors."""
 MEGABIT: Final = 125_000
@@ -76,8 +76,8 @@ class Times:
 class Schedule:
     """A choice of width, inner steps and block, with its estimated times.
 
-    A round takes `round` seconds. The slowest lane has finished computing `computing` seconds after the
-    round's start.
+    `round` is the length of a round in seconds. `computing` is the time in seconds from the start of a round
+    until the slowest lane has finished computing.
     """
 
     width: int
@@ -113,7 +113,7 @@ class Schedule:
 
     @property
     def lane_hours(self) -> float:
-        """Hours that all lanes together are occupied."""
+        """Hours for which lanes are occupied, summed over all lanes."""
         return self.width * self.seconds / 3600
 
 
@@ -204,8 +204,8 @@ def recommended(found: Iterable[Schedule], share: float = SHARE) -> Schedule | N
 
 
 def widths_of(text: str) -> tuple[int, ...]:
-    """Parse numbers of lanes separated by commas. Returns them sorted and without duplicates. Raises
-    `ScheduleError`.
+    """Parse a comma-separated list of numbers of lanes. Returns the numbers sorted and without duplicates.
+    Raises `ScheduleError`.
     """
     expected = f"numbers of lanes from 2 to {MOST_LANES} between commas, such as 2,4,8"
     try:
@@ -220,8 +220,8 @@ def widths_of(text: str) -> tuple[int, ...]:
 def links_of(text: str, width: int) -> tuple[Link, ...]:
     """Parse the links of `width` lanes. Raises `ScheduleError`.
 
-    A link is Mbit/s for both directions, or down/up. The text is one link for all lanes, or a comma-separated
-    list.
+    A link is one number of Mbit/s for both directions, or two such numbers, written as down/up. The text is
+    one link for all lanes, or a comma-separated list.
     """
     return tuple(_link(one) for one in _each(text, "links", width))
 

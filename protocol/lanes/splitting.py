@@ -9,9 +9,9 @@ The state is the captured step's state, followed by:
 | lane.feedback | f32 [N] | error feedback: changes of the lane that no message has carried yet |
 | message.index, .value, .exponent, .count | `library.lanes` | the lane's last message, always the last tensors |
 
-N is the number of trained parameters, padded to whole groups; they form one row, in the state's order.
-Between rounds, the parameters are those that all lanes share, so lanes can be compared with each other, and
-reports can be read from any lane's state. Each lane has its own optimiser tensors and buffers.
+N is the number of trained parameters, padded to whole groups. The parameters form one row, in the state's
+order. Between rounds, the states of all lanes hold the same parameters, so lanes can be compared with each
+other, and reports can be read from any lane's state. Each lane has its own optimiser tensors and buffers.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ several rounds.
 """
 
 LEAST_CUT, LARGEST_CUT = MIN_EXPONENT, 127
-"""Bounds of the largest exponent. `emit` makes no exponent below the first bound. Above the second, 2^e is
-not an f32.
+"""Smallest and largest value allowed for the largest exponent of sent values (`most_exponent`). `emit` makes
+no exponent below the smallest. Above the largest, 2^e is not an f32.
 """
 
 NO_HINTS: Mapping[bytes, Hint] = MappingProxyType({})
@@ -282,8 +282,8 @@ def _own_types(length: int, block: int) -> dict[str, TensorType]:
 
 
 def _widened(program: Program, state: int, more: Sequence[TensorType]) -> Program:
-    """The program with `more` state tensors inserted after its first `state` ones. It passes the inserted
-    tensors on unchanged.
+    """The program with the tensors `more` added to its state. As inputs, they follow the first `state`
+    inputs; as outputs, they come last. The program passes them on unchanged.
     """
 
     def moved(instruction: Instruction) -> Instruction:

@@ -1,8 +1,8 @@
-"""Shared parts of the command lines: an app, commands whose errors end in one line, connection options,
+"""Parts that the command lines share: an app, commands that report an error in one line, connection options,
 `config show`.
 
-Apart from Typer, only light modules are imported here. A command imports what it needs when it runs, so
-that `--help` is quick.
+Apart from Typer, only light modules are imported here. A command imports what it needs when it runs, so that
+`--help` is quick.
 """
 
 from __future__ import annotations

@@ -86,9 +86,9 @@ class Home:
 
     @property
     def bundle_folders(self) -> list[Path]:
-        """The folders of bundles of all parties with this home: the submitter's, and each node's. To use
-        another party's bundle, a party links it into its own folder (`link_bundle`), so that each party can
-        delete its own bundles.
+        """For each party with this home, the folder that contains its bundles: the submitter's, and each
+        node's. To use another party's bundle, a party links it into its own folder (`link_bundle`), so that
+        each party can delete its own bundles.
         """
         return [self.bundles, *sorted(self.root.glob("*/*/bundles"))]
 

@@ -23,16 +23,16 @@ from protocol.node.addresses import Address
 from protocol.node.lookups import IP, Permit, look_up
 
 LEAST_RATE = 1 << 20
-"""Minimum bytes per second, over a whole answer, at which a server must send and its client must read: 1.5 GB
-of state in 25 minutes. Slower peers would take time or memory from others.
+"""Minimum average rate over a whole answer, in bytes per second. A server must send, and its client must
+read, at least this fast: 1.5 GB of state in 25 minutes. Slower peers would take time or memory from others.
 """
 ATTEMPT_SECONDS: Final = 1.0
 """Maximum seconds for an attempt to connect to each IP address of a name, except the last one, for which the
 client's connect timeout holds.
 """
 OVERHEAD: Final = 1 << 18
-"""Bytes that an answer as a whole may have beyond twice the bytes allowed for its body: h11 accepts 100 KiB
-of headers and 100 KiB of trailers.
+"""A whole answer may have this many bytes more than twice the bytes allowed for its body, because h11 accepts
+100 KiB of headers and 100 KiB of trailers.
 """
 
 
@@ -104,8 +104,8 @@ class HttpClient:
     async def get(
         self, address: Address, most: int, into: Body, parameters: Mapping[str, str] | None = None
     ) -> None:
-        """Read the body at `address`, at most `most` bytes, into `into`. A client cannot run several
-        requests at once. Raises BadAnswer, and what `permit` and `into` raise.
+        """Read the body at `address` and append it to `into`. The body may have at most `most` bytes. A
+        client cannot run several requests at once. Raises BadAnswer, and what `permit` and `into` raise.
         """
         opened = self._wire.opened
         try:

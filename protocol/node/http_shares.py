@@ -5,13 +5,13 @@ requests kept everybody else out. Here an address may have few connections and e
 If there are too many connections in all, the one that has made the server wait longest is closed. An honest
 request arrives in one piece, within a round trip, so it waits for nothing that a hostile client holds.
 
-The requests of an address are started one after the other, over all its connections. The next request starts
-when the present one is answered, or after `TURN_SECONDS`. Until then, further requests are not even read. The
-event loop serves in order of arrival, so between a request and its answer each other address gets only a few
-answers, however many requests it sends.
+The requests of an address are started one after the other, even if they come over several connections. The
+next request starts when the present one is answered, or after `TURN_SECONDS`. Until then, further requests
+are not even read. The event loop serves in order of arrival. So while a request waits for its answer, each
+other address gets only a few answers, however many requests that address sends.
 
-A request ends when its client disconnects, but a thread finishes the work that it has begun. So there are
-never more requests than connections and such threads together.
+When a client disconnects, its request ends, but a thread that has begun to work for the request finishes this
+work. So there are never more requests than connections plus threads that still work for disconnected clients.
 """
 
 from __future__ import annotations
@@ -208,9 +208,10 @@ class SharedProtocol(TimedProtocol):
         return in_body or bool(self.conn.trailing_data[0])
 
     def _make_room(self) -> None:
-        """Close a connection. If the server waits for clients, this is the connection on which it has waited
-        longest; held connections are chosen before others. Otherwise it is a connection of the largest share
-        of the largest site, preferably one that waits for its turn.
+        """Close one connection. If the server waits for any clients, choose among their connections the one
+        on which it has waited longest, but choose held connections before all others. If it waits for no
+        client, choose a connection of the largest share of the largest site, preferably one that waits for
+        its turn.
         """
         peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
         waiting = [peer for peer in peers if peer.waited is not None]

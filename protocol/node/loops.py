@@ -1,7 +1,7 @@
 """Runs coroutines from synchronous code in a separate event loop, even in a thread that already runs a loop.
 
-A notebook's kernel calls its cells from its own loop. In such a thread, the coroutine runs in another thread,
-and the caller waits.
+For example, a notebook's kernel runs a loop in its thread and calls the cells from that loop. If the calling
+thread already runs a loop, the coroutine runs in another thread, and the caller waits.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ ENVELOPE_VERSION = 1
 
 
 def plain(value: Any) -> Any:
-    """Convert a value for JSON: bytes to 0x-hex, dataclasses to objects, and integers from 2^53 on and
-    non-finite numbers to strings.
+    """Convert a value for JSON. Bytes become 0x-hex, and dataclasses become objects. Integers of magnitude
+    2^53 or more become strings, and so do non-finite numbers.
     """
     if isinstance(value, bytes):
         return "0x" + value.hex()

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 def progress_bar(before: str, after: str, *, elapsed: bool = False, deadline: bool = False) -> Progress:
     """A bar between two texts, with the count and the remaining time. With `elapsed` it also shows the time
-    so far, with `deadline` the time left until the field `due` (by `time.monotonic`). Once stopped, it
-    disappears from a terminal; elsewhere it stays as a line.
+    so far. With `deadline` it also shows the time left until the task's field `due`, which is a time by
+    `time.monotonic`. When the bar is stopped, it disappears from a terminal; elsewhere it stays as a line.
 
     The texts are format strings with rich's `task`: "{task.description}", or "{task.fields[name]}" for a
     field that was passed to `add_task` or `update`.

@@ -1,12 +1,12 @@
-"""Decides which addresses named by strangers a node may connect to: those of bundles in terms, and those that
-parties announce.
+"""Decides whether a node may connect to an address that a stranger named. Such addresses are those of bundles
+in terms, and those that parties announce.
 
 Anyone can put an address on the chain, and plain http would let a stranger make a node send requests behind
 its operator's firewall. So plain http is allowed to the internet, but to a private network only below an
-address that the operator allows. The same holds for this machine, unless the parties share it, as on a
-development chain. A name is looked up before the connection, each of its addresses is checked, and the
-connection uses these addresses (`http_client`). https is always allowed: a server in a private network has no
-certificate for a stranger's name, so it gets no request.
+address that the operator allows. This machine is treated like a private network, unless the parties share it,
+as on a development chain. A name is looked up before the connection, each of its addresses is checked, and
+the connection uses these addresses (`http_client`). https is always allowed: a server in a private network
+has no certificate for a stranger's name, so no request is sent to it.
 """
 
 from __future__ import annotations

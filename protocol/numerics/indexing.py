@@ -42,7 +42,8 @@ def scatter_sum_i64(index: Tensor, value: Tensor, rows: int) -> Tensor:
 
 
 def scatter_sum(index: Tensor, value: Tensor, rows: int) -> Tensor:
-    """f32 [rows, c...]: exact fixed-point sums of the f32 rows value[k] by index, each rounded once.
+    """f32 [rows, c...]: out[r] is the sum of the f32 rows value[k] over all k where index[k] = r. The sums
+    are exact in fixed point, and each is rounded once.
 
     Each column c has one exponent over all n values, including dropped ones, so a column that holds a NaN or
     an infinity is NaN in every row. `index` is i32 [n], `value` f32 [n, c...].

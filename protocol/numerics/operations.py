@@ -1,8 +1,8 @@
 """Single-element operations, compiled for f32 on the CPU where possible: arithmetic.md section 2.
 
 Each has the bits of the function of the same name in `elementwise`. It calls that function if there are few
-elements, if the operands are not contiguous f32, if their shapes differ and not just by single elements, or
-if no compiled function may be used (`kernels.fused_dispatch`).
+elements, if the operands are not contiguous f32, if they differ in shape (a single element is allowed beside
+any shape), or if no compiled function may be used (`kernels.fused_dispatch`).
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ def _compiled(operation: Pair, x: Tensor, y: Tensor) -> Tensor | None:
 
 
 def _fused_for(whole: Tensor, *operands: Tensor) -> Fused | None:
-    """The compiled operations, if all operands are contiguous and each has the shape of `whole` or a single
-    element.
+    """The compiled operations, if every operand is contiguous and either has the shape of `whole` or is a
+    single element.
 
-    Otherwise, or if no compiled operations may be used, None.
+    None otherwise, and None if no compiled operations may be used.
     """
     for x in (whole, *operands):
         alike = x.shape == whole.shape or (x.numel() == 1 and x.dim() <= whole.dim())

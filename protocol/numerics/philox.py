@@ -1,6 +1,6 @@
 """Philox random words and masks, compiled if possible: arithmetic.md section 7, encoding.md opcode 0x0901.
 
-Programs turn the words into batches or other masks.
+Programs turn the words into batches, or into other masks than those of `mask`.
 """
 
 from __future__ import annotations

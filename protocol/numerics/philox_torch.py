@@ -32,7 +32,9 @@ def philox(key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> Tens
 
 
 def rounds(counter: tuple[Tensor, ...], key: tuple[Tensor, Tensor]) -> list[Tensor]:
-    """The ten rounds on four counter words and two key words, all i64 in [0, 2^32), broadcast together."""
+    """The four words that the ten rounds give for four counter words and two key words. All words are i64 in
+    [0, 2^32), and they broadcast together.
+    """
     c0, c1, c2, c3 = torch.broadcast_tensors(*counter)
     k0, k1 = key
     for _ in range(ROUNDS):

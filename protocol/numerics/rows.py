@@ -21,7 +21,8 @@ I64_MAX = 2**63 - 1
 
 
 def exponent(x: Tensor, axis: int = -1) -> Tensor:
-    """i32 `e` with max|x| < 2^e along `axis` (kept with size 1): at least -95; 32767 for NaN or infinity.
+    """The exponent of each row along `axis`, i32; the axis is kept with size 1. It is the smallest e >= -95
+    with max|x| < 2^e, or 32767 if the row holds a NaN or an infinity.
 
     Computed from the bits of the smallest and the largest element, which are NaN if any element is.
     """
@@ -34,12 +35,16 @@ def exponent(x: Tensor, axis: int = -1) -> Tensor:
 
 
 def quantise(x: Tensor, e: Tensor, p: int) -> Tensor:
-    """i32 m_p(x) = rint(x * 2^(p-e)), saturating; 0 where `e` is 32767 or x is NaN. `x` f32, `e` i32, broadcast."""
+    """i32 m_p(x) = rint(x * 2^(p-e)), saturating; 0 where `e` is 32767 or x is NaN. `x` is f32 and `e` is
+    i32; they broadcast.
+    """
     return _whole(x, e, p).clamp(float(I32_MIN), float(I32_MAX)).to(torch.int32)
 
 
 def to_fixed(x: Tensor, e: Tensor, p: int = 30) -> Tensor:
-    """i64 m_p(x) = rint(x * 2^(p-e)), saturating; 0 where `e` is 32767 or x is NaN. `x` f32, `e` i32, broadcast."""
+    """i64 m_p(x) = rint(x * 2^(p-e)), saturating; 0 where `e` is 32767 or x is NaN. `x` is f32 and `e` is
+    i32; they broadcast.
+    """
     whole = _whole(x, e, p)
     inside = whole.clamp(-(2.0**63), 2.0**63 - 1024.0).to(
         torch.int64

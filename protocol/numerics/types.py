@@ -128,8 +128,8 @@ def canonical_buffer(x: Tensor, dtype: DType) -> memoryview:
 
 
 def canonical_rows(x: Tensor, dtype: DType) -> NDArray[np.uint8]:
-    """Canonical bytes of the rows of `x` [rows, elements], u8 [rows, bytes]. They are not a copy if `x` is on
-    the CPU, has no NaN and is not of bools.
+    """The canonical bytes of `x` [rows, elements], row by row: u8 [rows, bytes]. If `x` is on the CPU, has no
+    NaN and is not of bools, the result shares the memory of `x`. Otherwise it is a copy.
 
     The elements of a row must be contiguous; there may be gaps between rows.
     """

@@ -124,8 +124,8 @@ class Builder(Recorder):
         return x if shape == x.shape else self.pad(x, shape, [0] * x.type.rank, fill)
 
     def gather(self, x: Value, index: Value) -> Value:
-        """The rows of x [R, c…] that `index`, i32 [n…], selects: [n…, c…]. For an index outside 0 … R-1, all
-        bits of the row are zero.
+        """The rows of x that `index` selects. x is [R, c…], `index` is i32 [n…], and the result is [n…, c…].
+        Where an index is outside 0 … R-1, all bits of the row are zero.
         """
         return self._primitive(Op.GATHER, (x, index))
 
@@ -280,7 +280,9 @@ class Builder(Recorder):
         return self._primitive(Op.ROUND_SCALED, (s, *exponents), attrs.encode_byte(p))
 
     def dot(self, x: Value, y: Value) -> Value:
-        """i64 Σ x y of i32 rows, wrapping: x [… M K], y [… N K] to [… M N]."""
+        """The wrapping sum of products of each row of x with each row of y. x [… M K] and y [… N K] are i32;
+        the result is i64 [… M N].
+        """
         return self._primitive(Op.DOT, (x, y))
 
     def sum(self, x: Value) -> Value:

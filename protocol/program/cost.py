@@ -52,19 +52,20 @@ class Cost:
     `operations` is at least the cost of hashing one path of frames of a trace. So a task's terms alone give a
     bound on the hashing too.
 
-    `peak_bytes` are the most canonical bytes alive at once in fast execution without fused kernels, including
-    inputs. An output lives from its instruction to the end of its frame. With temporaries, primitives and
-    kernels need up to five times as much (`protocol.tasks.bundles.limits`).
+    `peak_bytes` is the largest number of canonical bytes that are alive at the same time, inputs included, in
+    fast execution without fused kernels. An output lives from its instruction to the end of its frame. With
+    temporaries, primitives and kernels need up to five times as much (`protocol.tasks.bundles.limits`).
 
     `traced_bytes` are the bytes that a full trace hashes: those of all values of the frame and of all frames
     below it.
 
     The other fields are for games, which trace one path of frames (`protocol.tasks.owed.Traces`). Each field
-    is that of the path on which it is largest. `eager_operations` are the operations of the frames' own
-    instructions, which a trace runs one by one. `called_operations` are the operations of the frames' calls.
-    If hashing determines `operations`, `called_operations` are scaled up by the same factor, so that calls
-    take the same share of a step's time. `path_bytes` are the bytes of the frames' values, and `value_bytes`
-    the bytes of the largest value of any frame.
+    is the maximum over all paths; two fields may have their maxima on different paths. `eager_operations` are
+    the operations of the frames' own instructions, which a trace runs one by one. `called_operations` are the
+    operations of the frames' calls. If `operations` had to be raised to the cost of hashing,
+    `called_operations` are scaled up by the same factor, so that calls take the same share of a step's time.
+    `path_bytes` are the bytes of the frames' values, and `value_bytes` the bytes of the largest value of any
+    frame.
     """
 
     operations: int
@@ -160,7 +161,7 @@ def _weighed(instruction: Instruction) -> int:
 
 
 PANEL_BYTES = 6
-"""Bytes per element that a product kernel packs: at most three planes of 16 bits."""
+"""Bytes that a product kernel needs for each element that it packs: at most three planes of 16 bits."""
 PANEL_ROWS = 32
 """Rows of a packed panel; a single row takes as much memory as a full panel."""
 

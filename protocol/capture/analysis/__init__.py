@@ -1,1 +1,1 @@
-"""Stage 4: finds what lowering must know about the graph and no single operation shows."""
+"""Stage 4: finds properties of the graph that lowering must know and that no operation shows by itself."""

@@ -26,7 +26,7 @@ FROM_EITHER_END = {
 """Operations on a tensor and a list of indices for its first axes. Negative indices count from the end."""
 OF_LABELS = {aten.nll_loss_forward.default, aten.nll_loss2d_forward.default}
 """Operations on log-probabilities and labels. The classes are along the second axis of the log-probabilities,
-or along the only one.
+or along the first if that is the only axis.
 """
 
 

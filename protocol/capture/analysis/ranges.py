@@ -151,7 +151,9 @@ class _Ranges:
             raise CaptureError([index_unbounded(node, index, x.low, x.high, self._named(index.node))])
 
     def _all_drawn_are_allowed(self, index: Index, x: Interval) -> bool:
-        """Whether the tensors and numbers that the index's elements were taken from contain only allowed indices."""
+        """Whether the index's elements are taken unchanged from tensors and numbers, and all of these contain
+        only allowed indices.
+        """
         return x.drawn is not None and not any(
             bool(index.wrong(torch.tensor(each) if isinstance(each, int) else self.leaves[each].long()).any())
             for each in x.drawn

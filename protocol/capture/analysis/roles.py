@@ -192,8 +192,8 @@ def _carrying(graph: Graph, sources: set[Any]) -> set[Node]:
     """Nodes whose elements are results of the operations `sources`. After those operations, the elements may
     have been moved, or scaled element by element.
 
-    A scaling does not count if the elements are repeated for it, as when each expert's output is multiplied
-    by its gate's probability: the product is not a probability.
+    A scaling does not count if it repeats (broadcasts) the elements. For example, each expert's output is
+    multiplied by its gate's probability; the product is not a probability.
     """
     found: set[Node] = set()
     for node in graph.nodes:

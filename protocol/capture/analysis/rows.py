@@ -1,10 +1,11 @@
 """Computes an operation's results for all rows of the committed dataset, by running in torch the part of the
 graph that the operation depends on.
 
-A batch may hold any row at any place. So results that are computed from the rows in order are valid for every
-batch only if each element is computed from a single row, and by the same operations at every place of the
-batch. To find the place from which an element is computed, place numbers are moved through the graph
-(`_Places`). To test that places do not matter, each of `PROBES` rows is repeated at all places.
+The results are computed from the rows in order, but a batch may hold any row at any place. So the results are
+valid for every batch only under two conditions. First, each element is computed from a single row: to find
+the place from which an element is computed, place numbers are moved through the graph (`_Places`). Second,
+every place of the batch goes through the same operations: to test this, each of `PROBES` rows is repeated at
+all places.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ class Found:
 
 
 class Rows:
-    """Runs parts of a traced graph on the dataset. `known` maps placeholders that no step changes to their
-    tensors; `dataset` maps the batch's placeholders to tensors of all examples, one row each.
+    """Runs parts of a traced graph on the dataset. `known` has the tensors of the placeholders that no step
+    changes. `dataset` has the tensors of the batch's placeholders: all examples, one row each.
     """
 
     def __init__(self, graph: Graph, known: Mapping[Node, Tensor], dataset: Mapping[Node, Tensor]) -> None:
@@ -114,8 +115,9 @@ class Rows:
         return sorted(found, key=self._order.__getitem__)
 
     def _in_order(self, part: list[Node]) -> Iterator[Tensor]:
-        """Yields the row numbers in order, [batches, batch], several batches at a time. The last batch is
-        filled up by repeating the last row. If `part` does not depend on the dataset, yields a single batch.
+        """Yields the row numbers in order, several batches at a time, as tensors of shape [batches, batch].
+        The last batch is filled up by repeating the last row. If `part` does not depend on the dataset,
+        yields a single batch.
         """
         count = self._rows if any(node in self._dataset for node in part) else 1
         largest = max(value.numel() for node in part if isinstance(value := node.meta.get("val"), Tensor))
@@ -164,8 +166,9 @@ class Rows:
 
 
 class _Places:
-    """For each element, the first and the last place of the batch that the element is computed from, as two
-    tensors. For an element that depends on no place, the first is greater than the last.
+    """For each element of a node: from which places of the batch it is computed. The first and the last of
+    these places are kept, as two tensors. For an element that depends on no place, the first is greater than
+    the last.
     """
 
     def __init__(self, part: list[Node], of_batch: Collection[Node], batch: int) -> None:
@@ -226,9 +229,7 @@ class _Places:
         return {operand: self._found[operand][side] for operand in node.all_input_nodes}
 
     def _mixed(self, node: Node, result: Tensor) -> tuple[Tensor, Tensor]:
-        """For each element of the result, the first and last place of all elements it may be computed
-        from.
-        """
+        """For each element of the result: the first and the last of the places from which it may be computed."""
         given = [self._found[operand] for operand in node.all_input_nodes] or [
             (torch.tensor(self._batch), torch.tensor(-1))
         ]

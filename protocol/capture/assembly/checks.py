@@ -23,7 +23,9 @@ def require_distinct(names: Iterable[str]) -> None:
 
 
 def require_continued(types: Mapping[str, TensorType], resume: State) -> None:
-    """Raise `CaptureError` if the state of the earlier task lacks a tensor, or has one of another type."""
+    """Raise `CaptureError` if the state of the earlier task lacks a tensor that `types` names, or holds this
+    tensor with another type.
+    """
     remedy = "resume from a task of this model, with this kind of optimiser and its options"
     found = {name: str(tensor_type(resume[name])) if name in resume else "nothing" for name in types}
     raise_any(

@@ -1,4 +1,6 @@
-"""The metrics of the last steps, kept in the state: one column per step, the oldest overwritten."""
+"""The history of the metrics, kept in the state: one column for each of the most recent steps. A new column
+overwrites the oldest one.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from protocol.program.library.rows import count_up
 
 
 def noted(b: Builder, kept: Value, measured: Sequence[Value], step: Value) -> Value:
-    """The history `kept`, f32 [M, N], after the M scalars `measured` are written into column `step` mod N;
-    `step` is i32.
+    """Write the M scalars `measured` into column `step` mod N of the history `kept`, and return the new
+    history. The history is f32 [M, N]; `step` is i32.
     """
     rows, columns = kept.shape
     column = b.sub(step, b.mul(quotient(b, step, columns), b.i32(columns)))

@@ -40,9 +40,9 @@ SMALL = 1 << 16
 because copying them takes less time than a separate instruction.
 """
 MOST_BYTES = 1_600
-"""The most bytes that the encoded types of the tensors passed individually may take. The limit applies to a
-call's operands and, separately, to its results. Together with the batch and the concatenated rest, these
-tensors must fit an instruction's 4,096 bytes and 255 operands.
+"""Limit, in bytes, on the total size of the encoded types of the tensors that are passed individually. The
+limit applies to a call's operands and, separately, to its results. Together with the batch and the
+concatenated rest, these tensors must fit an instruction's 4,096 bytes and 255 operands.
 """
 
 
@@ -140,7 +140,7 @@ class CallLayout:
         self._groups = [[k] for k in sorted(alone)] + [sorted(group) for group in together.values()]
 
     def pack(self, b: Builder, values: Sequence[Value]) -> list[Value]:
-        """`values`, which have the layout's types, in the form in which a call passes them."""
+        """Turn `values`, which have the layout's types, into the tensors that a call passes."""
         return [
             values[group[0]]
             if len(group) == 1

@@ -54,8 +54,8 @@ def metrics_of(parts: Sequence[Part]) -> list[str]:
 
 
 def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
-    """The tensors that `resume`, the state of an earlier task, has for the buffers that the step writes.
-    Tensors of another shape are left out.
+    """For each buffer that the step writes: the tensor of this name in `resume`, the state of an earlier
+    task. Buffers that `resume` lacks, or has with another shape, are left out.
     """
     given = {name: (resume or {}).get(name) for name in traced.written}
     return {name: t for name, t in given.items() if t is not None and t.shape == traced.buffers[name].shape}

@@ -37,8 +37,8 @@ class Assembled:
     ATen operation was lowered to (`result.Coverage`).
 
     `with_gradients` is the program with additional outputs: the gradients of all parts, in the order of their
-    parameters, before any clipping. `draws` holds one mapping per part, from the names of nodes in its traced
-    graph to the way in which their random numbers are drawn.
+    parameters, before any clipping. `draws` holds one mapping per part. The keys are names of nodes in the
+    part's traced graph; the values tell how the random numbers of each node are drawn.
     """
 
     program: Program
@@ -165,7 +165,7 @@ def _accumulated(part: Part) -> dict[int, Accumulated]:
 
 
 def _schedule(b: Builder, part: Part, step: Value) -> tuple[Value, Value]:
-    """How many times the part has acted before this step, i32, and whether it acts in this step."""
+    """The number of times that the part has acted before this step (i32), and whether it acts in this step."""
     since = b.sub(step, b.i32(part.first))
     times = quotient(b, since, part.every)
     on_time = b.eq(b.mul(times, b.i32(part.every)), since)

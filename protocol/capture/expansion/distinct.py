@@ -50,8 +50,8 @@ def are_distinct(places: Any) -> bool:
 
 
 def mark_distinct(graph: Graph, constants: Mapping[Node, Tensor]) -> None:
-    """For each write by index that does not add, record whether its indices are distinct. Writes whose
-    indices depend on anything but `constants` are left without a record.
+    """For each write by index that replaces elements (rather than adding to them), record whether its indices
+    are distinct. If the indices depend on anything but `constants`, nothing is recorded.
     """
     known: dict[Node, Any] = dict(constants)
     for node in graph.nodes:
@@ -90,8 +90,8 @@ def _is_of_integers(node: Node) -> bool:
 
 
 def _are_distinct(indices: list[Tensor | None], shape: torch.Size) -> bool:
-    """Whether `indices`, along the first axes of a tensor of this `shape`, select no place twice. False if one
-    of them is a mask.
+    """Whether `indices` select no place twice. They are the indices along the first axes of a tensor of this
+    `shape`. False if one of them is a mask.
     """
     given = [(t, size) for t, size in zip(indices, shape) if t is not None]
     if any(t.dtype is torch.bool for t, _ in given):

@@ -1,5 +1,5 @@
-"""The pass over a traced graph that replaces operations by their expansions, if no rule takes them and they
-have an expansion.
+"""The pass over a traced graph that replaces operations by their expansions. It replaces an operation if no
+rule takes the operation and an expansion for it exists.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ DATASET = (
 
 
 def require_code(model: Any, objective: Any) -> None:
-    """Refuse a model that is not a module of Python code, layers without initialised tensors, and an objective that
-    cannot be called with a model and a batch.
+    """Refuse the arguments in three cases: the model is not a module of Python code; a layer's tensors are
+    not initialised; or the objective cannot be called with a model and a batch.
     """
     if not isinstance(model, nn.Module):
         what = f"the model is {_kind(model)}"

@@ -32,11 +32,11 @@ probability 2^-16.
 def committed(dataset: Any) -> dict[str, Tensor]:
     """The tensors to commit: f32, u8, i32 or bool, with one row per example.
 
-    `dataset` holds tensors or numpy arrays by name, or is a map-style dataset, such as torch's or Hugging
-    Face's, whose items are dicts or tuples of equal shapes; the entries of a tuple are named 0, 1, ….
-    Half-precision floats become f32; int64, int16, int8 and uint16 become i32. The contents are copied,
-    except those of contiguous read-only memory-mapped numpy arrays that need no conversion. Such arrays may
-    be larger than memory.
+    `dataset` has one of two forms. The first is a mapping from names to tensors or numpy arrays. The second
+    is a map-style dataset, such as torch's or Hugging Face's. Its items are dicts or tuples, and all items
+    have the same shapes; the entries of a tuple are named 0, 1, …. Half-precision floats become f32; int64,
+    int16, int8 and uint16 become i32. The contents are copied, except those of contiguous read-only
+    memory-mapped numpy arrays that need no conversion. Such arrays may be larger than memory.
 
     Raises `CaptureError` for anything `require_dataset` refuses, for rows of unequal shapes or types, for
     non-numeric values, and for items that differ when they are read again, such as randomly cropped images.

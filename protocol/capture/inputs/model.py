@@ -21,8 +21,8 @@ def with_attributes(copy: Tensor, original: Tensor) -> Tensor:
 
 
 def places(model: nn.Module) -> dict[str, str]:
-    """Maps the dotted path of every place where a module holds a tensor to that tensor's name in
-    `tensors_of`.
+    """Every place where a module of the model holds a tensor. The keys are the dotted paths of the places;
+    the values are the tensors' names in `tensors_of`.
 
     A tied tensor has several places. The places of a module that the model uses twice are listed once, so
     that a tensor can be put into each place temporarily and then removed.

@@ -60,8 +60,8 @@ from protocol.capture.inputs.python_values import (
 MOST_OBJECTS = 200_000
 """At most this many objects are examined; the others are not compared."""
 MOST_ELEMENTS = 4_096
-"""The number of a container's elements that get names. Numbers and texts among the elements after these are
-compared as a single value.
+"""Up to this number, all elements of a container get names. Of the elements after these, numbers and texts
+are compared together, as a single value; the others get names too.
 """
 PLAIN = (Tensor, nn.Parameter, nn.Buffer)
 """The types of tensors whose attributes are examined. Other types are traced tensors, on which torch itself
@@ -81,8 +81,9 @@ class Change:
 
 
 class PythonState:
-    """The values of everything that can be reached from some roots, by name. Tensors are not compared,
-    because a trace refuses any tensor that belongs neither to the model nor to the batch.
+    """The values of everything that can be reached from some roots; each value is stored under a name.
+    Tensors are not compared, because a trace refuses any tensor that belongs neither to the model nor to the
+    batch.
     """
 
     def __init__(self, roots: Mapping[str, Any]) -> None:
@@ -263,10 +264,10 @@ class PythonState:
         """The globals in a module's `table` whose names are among `names`. A global that is itself a module
         is replaced by those of its globals whose names are among `names`.
 
-        Many globals of a library's module may be unrelated to the step. So only its numbers, its texts and
-        the lengths of its containers are examined. This applies to globals that are named directly, and to
-        globals that a named function of an installed package uses. `called` is true while such a function is
-        searched; the functions that it uses are not followed.
+        Many globals of a library's module may be unrelated to the step. So of these globals, only numbers,
+        texts and the lengths of containers are examined. They are examined in two cases: the searched code
+        names the global directly, or it names a function of an installed package that uses the global.
+        `called` is true while such a function is searched; the functions that it uses are not followed.
         """
         found: list[tuple[str, Any]] = []
         library = in_library(file := table.get("__file__") or STANDARD)

@@ -8,10 +8,10 @@ from protocol.program.builder import Builder, Value
 from protocol.program.instruction import MAX_INSTRUCTION_BYTES, MAX_OPERANDS
 
 OPERAND_BYTES = 4
-"""Bytes that an encoded operand takes in addition to its type, for its leaf."""
+"""The bytes of an encoded operand's leaf. The operand's type follows the leaf and is counted separately."""
 OTHER_BYTES = 16
-"""Bytes reserved in an instruction for everything except operands and result type: opcode, leaf, counts and
-axis, which take 9.
+"""Bytes reserved in an instruction for everything except the operands and the result type. The opcode, the
+result's leaf, the two counts and the axis take 9 of these bytes.
 """
 
 

@@ -59,7 +59,8 @@ def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> 
 
 
 def without_rule(graph: torch.fx.Graph) -> list[Problem]:
-    """A problem for each operation that has no rule and is not to be expanded, if its result is used.
+    """A problem for each operation that has no rule, unless the operation will be expanded or its result is
+    not used.
 
     If the graph is finished, dead code is removed from it first.
     """
@@ -100,8 +101,8 @@ def _apply(
 
 
 def _in_traced_type(lowering: Lowering, traced: Any, result: Lowered) -> Lowered:
-    """A rule's result, cast to the traced type. Raises `Unsupported` if the shapes differ, so that a rule that leaves
-    something out does not go unnoticed.
+    """A rule's result, cast to the traced type. Raises `Unsupported` if its shape is not the traced shape.
+    This detects a rule that leaves something out.
     """
     if isinstance(result, tuple) and isinstance(traced, tuple | list):
         return tuple(_in_traced_type(lowering, *pair) for pair in zip(traced, result))

@@ -71,7 +71,9 @@ def step_raises(optimizer: Optimizer, error: Exception) -> Problem:
 
 
 def reads_numbers(optimizer: Optimizer, source: str) -> Problem:
-    """The refusal for an optimiser that reads the value of a tensor, rate or step count at line `source`."""
+    """The refusal for an optimiser whose code at line `source` reads the value of a tensor, of a rate or of a
+    step count.
+    """
     what = f"{type(optimizer).__name__} decides something by what a tensor, its rate or its count of steps is"
     return Problem(
         what, "compute with tensors: torch.where for `if`, a power of one half for math.sqrt", source
@@ -136,7 +138,7 @@ def require_same_parameters(
 
 
 def require_new(optimizer: Optimizer) -> None:
-    """Refuse an optimiser that has already stepped, since the program begins with its first step.
+    """Refuse an optimiser that has already stepped, since the program begins with the optimiser's first step.
 
     Also refuse the option `differentiable`, and hooks on the steps of this optimiser or of all optimisers.
     """

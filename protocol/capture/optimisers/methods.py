@@ -30,10 +30,10 @@ OTHER_OPTIONS = ("maximize", "dampening")
 class Method:
     """The update of the parameters of one group.
 
-    The state holds `slots` for every parameter, each with the parameter's shape, and `scalars`, f32 [], for
-    the group; all start at zero. `prepare(b, scalars, rate)` returns the next scalars and the values that all
-    parameters' updates share; `update(b, parameter, gradient, slots, common)` returns the next parameter and
-    slots.
+    The state holds `slots` for every parameter and `scalars` for the group. A slot has the shape of its
+    parameter; a scalar is f32 []. All of them start at zero. `prepare(b, scalars, rate)` returns the next
+    scalars, and the values `common` that the updates of all parameters share. `update(b, parameter, gradient,
+    slots, common)` returns the next parameter and its next slots.
     """
 
     slots: tuple[str, ...]

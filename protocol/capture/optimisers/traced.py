@@ -143,8 +143,8 @@ def trace_update(optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -
 
 @contextmanager
 def _moving(optimizer: Optimizer) -> Iterator[None]:
-    """Inside the context, replace rates that are too small to move a float32 by `STAND_IN`, so that updates
-    can be compared. In a warm-up, for example, the rate of the first step may be 0.
+    """Inside the context, use `STAND_IN` in place of each rate that is too small to move a float32, so that
+    updates can be compared. In a warm-up, for example, the rate of the first step may be 0.
     """
     rates = [(group, group["lr"]) for group in optimizer.param_groups if group.get("lr") is not None]
     try:
@@ -323,7 +323,7 @@ def _nothing() -> Kept:
 
 
 def _in_float32(p: Tensor) -> Tensor:
-    """A float32 copy; a parameter of another type is refused elsewhere."""
+    """A float32 copy of a parameter. Types other than float32 are not refused here, but in `inputs.checks`."""
     return p.detach().float().clone()
 
 
@@ -332,8 +332,8 @@ def _functional(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def _contents(x: Any, like: Tensor) -> Tensor:
-    """A number or functional tensor `x` as a tensor in the type and shape of `like`; a functional tensor
-    after all writes.
+    """`x`, a number or a tensor, as a tensor with the type and shape of `like`. For a functional tensor, this
+    is its content after all writes.
     """
     t = x if isinstance(x, Tensor) else torch.full((), x, dtype=like.dtype)
     if isinstance(t, FunctionalTensor):

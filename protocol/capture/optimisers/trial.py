@@ -147,8 +147,9 @@ class _Types(TorchDispatchMode):
 
 @contextmanager
 def left_as_it_was(optimizer: Optimizer) -> Iterator[None]:
-    """Inside the context, the gradients start as None. When the context is left, the optimiser's attributes,
-    including the contents of lists and dicts, and the parameters' gradients are restored.
+    """Inside the context, the gradients start as None. When the context is left, the parameters' gradients
+    and the optimiser's attributes are restored. If an attribute is a list or dict, its contents are restored
+    too, unless it is in `OF_TORCH`.
     """
     gradients = [(p, p.grad) for group in optimizer.param_groups for p in group["params"]]
     for p, _ in gradients:
@@ -171,8 +172,8 @@ def left_as_it_was(optimizer: Optimizer) -> Iterator[None]:
 
 
 def _plain(x: Any, depth: int = DEPTH) -> Any:
-    """A value that compares equal as long as nothing in `x` changes; parameters and other objects are compared by
-    identity.
+    """A value that stands for the present contents of `x`. Two such values of the same `x` are equal if
+    nothing in `x` has changed between them. Parameters and other objects are compared by identity.
     """
     if isinstance(x, Tensor) and not isinstance(x, nn.Parameter):
         return tuple(x.shape), float(x.detach().double().sum()), id(x)

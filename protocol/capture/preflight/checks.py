@@ -57,7 +57,9 @@ def run_otherwise(differences: str) -> Problem:
 
 
 def depends_on_the_past(names: Sequence[str]) -> Problem:
-    """The refusal for a step whose results `names` depend on what an earlier step left in Python."""
+    """The refusal for a step in which some results depend on what an earlier step left in Python. `names` are
+    the names of these results.
+    """
     return Problem(
         f"the step computes {', '.join(names)} from what an earlier step has kept in Python, such as a tensor in "
         "an attribute",

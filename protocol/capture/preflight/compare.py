@@ -35,9 +35,9 @@ TINY = torch.finfo(torch.float64).tiny
 
 @dataclass(frozen=True)
 class Difference:
-    """How one tensor of the exact step differs from the reference. `cosine` is that of the angle between the
-    two, `norm` is the ratio of their norms, and `error` is the norm of their difference relative to the
-    reference's norm. `error_of_float32` is the error of torch's float32, in the same measure.
+    """How one tensor of the exact step differs from the reference. `cosine` is the cosine of the angle
+    between the two tensors, `norm` is the ratio of their norms, and `error` is the norm of their difference
+    relative to the reference's norm. `error_of_float32` is the error of torch's float32, in the same measure.
     """
 
     name: str

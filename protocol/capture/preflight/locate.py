@@ -47,8 +47,8 @@ CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
     OPS.gru.default: (1, 2),
     OPS.rnn.default: (1, 2),
 }
-"""Maps each operation that rounds operands to the positions of these operands. Each operand is rounded to a
-number of bits below the largest element of its row or block.
+"""For each operation that rounds some of its operands: the positions of these operands. Their elements are
+rounded to a number of bits that is counted downwards from the largest element of the row or block.
 """
 ROUNDING = 2.0**-12
 """Rounding to 13 bits, the fewest bits of any role, changes an element by at most half of this number,

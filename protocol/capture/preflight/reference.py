@@ -200,8 +200,9 @@ def inputs_of(traced: TracedStep, state: State, batch: Mapping[str, Tensor]) -> 
 
 
 def mean(units: Sequence[Results], accumulated: Collection[str]) -> Results:
-    """The results of a step from those of its equal parts. Buffers that are `accumulated` are taken from the last part;
-    other floats are means, and anything else is taken from the first part.
+    """The results of a whole step, computed from the results of its equal parts. Buffers that are
+    `accumulated` are taken from the last part. Of everything else, floats are averaged over the parts, and
+    other types are taken from the first part.
     """
     first, last = units[0], units[-1]
     return Results(

@@ -35,7 +35,7 @@ BATCHES = 2
 SEED = 0
 """The seed of the initial state, which determines the batches and random numbers used."""
 SHOWN = 3
-"""The maximum number of differences that an error or the notes list."""
+"""The maximum number of differences that are listed in an error or in the notes."""
 ATTEMPTS = 8
 """The largest number of times that the trace is run in float32 if a step's results seem to differ from those
 of its trace.
@@ -92,8 +92,8 @@ class Preflight:
     # ------------------------------------------------------------------ one step, in three ways
 
     def _units(self, state: State) -> Iterator[tuple[dict[str, Tensor], int]]:
-        """The batches of a step's equal parts, as the objective sees them, and the counters that key their random
-        numbers.
+        """For each of a step's equal parts: its batch, as the objective sees it, and the counter that keys
+        its random numbers.
         """
         step, dataset = int(state[STEP]), self.captured.dataset
         rows = next(iter(dataset.values())).shape[0]

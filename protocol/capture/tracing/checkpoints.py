@@ -64,8 +64,8 @@ class _Keeping(TorchDispatchMode):
 
 
 class _Giving(TorchDispatchMode):
-    """While active, replaces draws by the recorded tensors. Each time it is entered, it starts with the first
-    of them.
+    """While active, returns the recorded tensors instead of drawing random numbers. Each time it is entered,
+    it starts again with the first recorded tensor.
     """
 
     def __init__(self, kept: list[Any]) -> None:

@@ -44,7 +44,7 @@ def state_made_inside(source: str) -> Problem:
 
 
 def second_derivative(of: str, source: str) -> Problem:
-    """The refusal for a step that differentiates the gradients of `of`, such as a recurrent layer."""
+    """The refusal for a step that takes a second derivative. `of` says of what, for example a recurrent layer."""
     remedy = "leave out create_graph, or write the layer's steps in torch's operations: its gradients are one operation"
     return Problem(f"a second derivative of {of}", remedy, source)
 
@@ -108,8 +108,8 @@ def unvalidated(distributions: Sequence[str]) -> Iterator[str]:
 
 
 def require_traced(operands: Any, source: str) -> None:
-    """Refuse an operand that is a real tensor instead of a fake one, because it belongs neither to the model
-    nor to the batch.
+    """Refuse a real tensor among the operands. In a trace, the tensors of the model and the batch are fake,
+    so a real tensor belongs to neither.
     """
     if any(type(x) in (torch.Tensor, nn.Parameter, nn.Buffer) for x in tree_leaves(operands)):
         what = "a tensor from outside the model and the batch"

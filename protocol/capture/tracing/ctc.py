@@ -22,12 +22,12 @@ def ctc_loss(
     reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """For each row, minus the logarithm of the probability of its labels, which is the sum over all
-    alignments of the labels. `reduction` 0 gives one loss per row; 1 divides each loss by the row's number of
-    labels and gives the mean; 2 gives the sum.
+    """The loss of each row: minus the logarithm of the probability of the row's labels. This probability is
+    the sum over all alignments of the labels. `reduction` 0 gives one loss per row; 1 divides each loss by
+    the row's number of labels and gives the mean; 2 gives the sum.
 
     `log_probs` is [T, N, C] or [T, C]; `targets` is [N, S], or the labels of all rows concatenated. As in
-    torch, the gradient with respect to `log_probs` assumes that a softmax computed them.
+    torch, the gradient with respect to `log_probs` assumes that they come from a softmax.
     """
     alone = log_probs.dim() == 2
     if alone:

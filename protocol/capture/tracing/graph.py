@@ -1,4 +1,6 @@
-"""Edits of a traced graph: outputs keep the writes that matter, literals become inputs, inputs are ordered."""
+"""Edits of a traced graph: outputs for unneeded writes are removed, literals become inputs, and inputs are
+ordered.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ from protocol.capture.types import PROGRAM_TYPES, fits
 def keep_written_buffers(
     graph: torch.fx.Graph, parameters: list[str], buffers: list[str], batch: list[str], frozen: set[str]
 ) -> tuple[str, ...]:
-    """Keep only the outputs that matter. On entry, the last outputs of `graph` are the final contents of all
-    inputs; of these, those of the buffers that the step writes are kept, and the others are removed.
+    """Remove outputs that do not matter. On entry, the last outputs of `graph` are the final contents of all
+    inputs. Of these outputs, only those for buffers that the step writes are kept.
 
     Returns the names of the written buffers. `frozen` names the frozen parameters in `buffers`. Raises
     `CaptureError` if the step writes into a parameter or the batch.
@@ -41,8 +43,8 @@ def keep_written_buffers(
 
 
 def put_behind(graph: torch.fx.Graph, parameters: list[str], some: Collection[str]) -> None:
-    """Move the placeholders of `some` parameters behind those of the other parameters. The graph's first
-    placeholders must be those of `parameters`, in order.
+    """Move the placeholders of the parameters named in `some` behind those of the other parameters. The
+    graph's first placeholders must be those of `parameters`, in order.
     """
     holders = dict(zip(parameters, (node for node in graph.nodes if node.op == "placeholder")))
     *_, last = holders.values()

@@ -23,11 +23,13 @@ def grouped_product(
     bias: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """x times y in groups of rows, columns or terms; `offs` holds the ends of the groups. A group of rows or
-    columns has its own matrix, and a group of terms has a separate product. Every row or column is multiplied
-    by the matrices of all groups, and only the product with the matrix of the group that it belongs to is
-    kept, so that no shape depends on the data. Rows or columns after the last group are zero; torch does not
-    write these.
+    """x times y, where the rows of x, the columns of y, or the terms that are summed are divided into groups.
+    `offs` holds the ends of the groups. Each group of rows or columns is multiplied by a matrix that belongs
+    to the group. Each group of terms gives a separate product.
+
+    Every row or column is multiplied by the matrices of all groups, and then only the product with its own
+    group's matrix is kept, so that no shape depends on the data. Rows or columns after the last group are
+    zero; torch does not write these.
     """
     if offs is None:
         product = torch.bmm(x, y)

@@ -1,10 +1,10 @@
 """Recurrent layers in a trace: a whole sequence is one operation, such as `assay::lstm`, instead of about a
 hundred per step.
 
-While `Rolled` is active, torch.nn's LSTM, GRU and RNN make these operations. Products with the input and
-gradients of weights remain torch's own, over all steps at once. Packed sequences and projections are traced
-step by step. The operations compute in any type, for the preflight. A step that asks for second derivatives
-through these operations is refused.
+While `Rolled` is active, torch.nn's LSTM, GRU and RNN become these operations. Two things are still computed
+by torch's own operations, over all steps at once: the products of the input and its weights, and the
+gradients of all weights. Packed sequences and projections are traced step by step. The operations compute in
+any type, for the preflight. A step that asks for second derivatives through these operations is refused.
 """
 
 from __future__ import annotations

@@ -40,8 +40,9 @@ HIDDEN = (
     str(Path(__file__).parents[1]) + os.sep,
     contextlib.__file__,
 )
-"""The folders of torch and of `protocol.capture`, and the file of contextlib, whose code enters their
-contexts. The first frame in none of these is the submitter's.
+"""The places whose code is not the submitter's: the folders of torch and of `protocol.capture`, and the file
+of contextlib, whose code runs when their contexts are entered. From the innermost frame outwards, the first
+frame outside these places is the submitter's.
 """
 SOURCE_KEY = "source"
 """Key in `node.meta`: the source line."""
@@ -53,7 +54,7 @@ VALIDATING = os.path.join(TORCH, "distributions", "distribution") + ".py", ("__i
 
 
 class SourceRecorder(TorchDispatchMode):
-    """While active, records for each node that `make_fx` makes which source line caused it."""
+    """While active, records the source line that caused each node of `make_fx`'s graph."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -185,7 +186,9 @@ def source_here() -> str:
 
 
 def require_one_derivative(of: str) -> None:
-    """Refuse a backward pass of `of` that is to be differentiated again, as with `create_graph`."""
+    """Refuse a backward pass that is to be differentiated again, as with `create_graph`. `of` says in the
+    refusal what the backward pass belongs to, for example a recurrent layer.
+    """
     if torch.is_grad_enabled():
         raise CaptureError([second_derivative(of, source_here())])
 
@@ -208,7 +211,9 @@ def is_of_the_step(error: BaseException) -> bool:
 
 
 def _line(frames: Iterable[tuple[FrameType, int]]) -> str:
-    """The first line of the submitter's code in `frames`, ordered from the innermost; empty if there is none."""
+    """The innermost line of the submitter's code in `frames`, which start with the innermost frame; empty if
+    there is none.
+    """
     for frame, number in frames:
         path = frame.f_code.co_filename
         if not path.startswith(HIDDEN):

@@ -160,8 +160,8 @@ def compiling() -> Iterator[None]:
     a padding mask hides anything. The submitter's own code gets torch's usual answer, because anything that
     it skips while compiling would be missing from every trace.
 
-    Models that believe they are compiling check tensors with `torch._check_tensor_all`. This function does
-    nothing inside the context, because a trace has no elements to check.
+    Models that believe they are compiling check tensors with `torch._check_tensor_all`. Inside the context,
+    `torch._check_tensor_all` does nothing, because a trace has no elements to check.
     """
     before = torch.compiler._is_compiling_flag, torch._check_tensor_all
     torch.compiler._is_compiling_flag = cast(bool, _TrueInPackages())

@@ -189,8 +189,8 @@ def trace_step(
 
 
 def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, batch: Batch) -> Problem:
-    """The problem to report. If `problem` has a cause, and the step raises an error in plain torch too, this
-    is the problem of that error; otherwise it is `problem`.
+    """The problem to report: normally `problem` itself. If `problem` has a cause, and the step raises an
+    error in plain torch too, the result describes that error instead.
     """
     if problem.cause is None:
         return problem

@@ -1,9 +1,9 @@
 """Worker processes of one machine that train one bundle together (`protocol.program.parallel`).
 
-`Workers` starts and watches them; each runs the module `worker`. What a worker receives is a folder and some
-hashes. It exchanges lines of JSON with its parent over pipes, and states in a file. Nothing is pickled, and
-only gloo listens, on the loopback interface. A worker ends at once when its parent ends, even if the parent
-is killed. `Workers` is in `pool`, which needs torch.
+`Workers` starts and watches them; each runs the module `worker`. A worker receives only a folder and some
+hashes. The worker exchanges lines of JSON with its parent over pipes, and states in a file. Nothing is
+pickled, and only gloo listens, on the loopback interface. A worker ends at once when its parent ends, even if
+the parent is killed. `Workers` is in `pool`, which needs torch.
 """
 
 from protocol.execution.workers.errors import TooLittleMemory, WorkerFailed, WorkerLost, WorkersError

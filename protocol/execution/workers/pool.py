@@ -32,8 +32,8 @@ Turn = Callable[[], AbstractContextManager[object]]
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 GRACE = 5.0
-"""Time limit, in seconds, within which all workers together may end by themselves. After a failure, also the
-seconds to wait for each further report or end of a worker.
+"""All workers together have this many seconds to end by themselves. After a failure, this is also the longest
+wait, in seconds, for each further event: a report from another worker, or its end.
 """
 WRONG_BITS = (RanksDisagree.__name__, "SelfCheckError")
 """Names of the workers' errors that mean that this machine's results cannot be trusted."""
@@ -73,7 +73,8 @@ class Workers:
         return [process.pid for process in self._processes]
 
     def run(self, state: State, first: int, steps: int, on_step: OnStep, turn: Turn = nullcontext) -> State:
-        """The state after `steps` steps, beginning with step `first`. All workers agree on the state's root.
+        """The state after `steps` steps, the first of which has the number `first`. All workers must agree on
+        the state's root.
 
         Each step begins and ends inside a `turn`. Raises WorkerLost, or WorkerFailed if the workers disagree
         or one finds wrong bits.

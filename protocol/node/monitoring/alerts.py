@@ -237,7 +237,7 @@ class Alerts:
         self._unsaved += fresh
 
     def _try(self, what: Callable[[Outbox], Answer]) -> Answer | None:
-        """The result of a call of the outbox; None if there is no outbox or the disk fails."""
+        """Call `what` with the outbox and return its result; None if there is no outbox or the disk fails."""
         if self._outbox is None:
             return None
         try:

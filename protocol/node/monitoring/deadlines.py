@@ -26,8 +26,8 @@ class Deadline:
     period: float
 
     def is_near(self, now: float, before: float) -> bool:
-        """Whether the deadline has not passed, and is due within `before` seconds, or within a fifth of its
-        period if that is less.
+        """Whether the deadline is due within `before` seconds or a fifth of its period, whichever is shorter.
+        False once the deadline has passed.
         """
         return 0 <= self.at - now < min(before, self.period / SHARE)
 

@@ -1,7 +1,8 @@
 """A party's data: a folder with a database for each chain, account and deployment.
 
-A folder's name contains all three. An early release, which knew only one deployment per chain, left the
-market out; such a folder belongs to the market that its database names.
+A folder's name contains all three; the deployment is named by its market. An early release, which knew only
+one deployment per chain, left the market out of the name. Such a folder belongs to the market that its
+database names.
 """
 
 from __future__ import annotations

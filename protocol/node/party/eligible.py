@@ -57,8 +57,8 @@ class Eligible:
 
     def refusal(self, terms: Terms, least: int, share: float) -> str | None:
         """Why a solver that requires `least` accounts and a `share` of the registered stake refuses these
-        terms; None if there are enough. A task whose seats stay empty is never paid, and a submitter's own
-        accounts could stay silent.
+        terms; None if there are enough. A solver requires this because a task whose seats stay empty is never
+        paid, and if only the submitter's accounts could be drawn, they could stay silent.
         """
         if len(self.accounts) < least:
             return (
@@ -74,7 +74,7 @@ class Eligible:
 
     @property
     def why_not_more(self) -> str:
-        """Why other accounts cannot be drawn, as the end of a message; empty if there are none."""
+        """Text for the end of a message: why other accounts cannot be drawn. Empty if there are no such accounts."""
         counts = ", ".join(f"{name} {accounts}" for name, accounts in sorted(self.unmet.items()))
         return f"; others are passed over, by what their offers ask: {counts}" if counts else ""
 

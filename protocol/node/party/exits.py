@@ -39,9 +39,9 @@ class Observation:
     open accusations, and `answers_until` is the latest deadline for an answer to an accusation, past or
     future.
 
-    The chain is asked for the fields other than `view` and `now` only if the task is submitted, or was before
-    it ended (`observe_audit`). For other tasks these fields are None, empty or 0, except that `observe` reads
-    `answers_until` for an unpaid task.
+    The fields other than `view` and `now` are read from the chain only if the task is submitted, or if it has
+    ended after it was submitted (`observe_audit`). For other tasks these fields are None, empty or 0, except
+    that `observe` reads `answers_until` for an unpaid task.
     """
 
     view: TaskView
@@ -55,7 +55,8 @@ class Observation:
     @property
     def challenged_until(self) -> int:
         """The last second in which the task can be challenged. The task cannot be settled before this second
-        is over. The time for answers to looks is included, because an accused account may have to play.
+        is over. The last second is never before `answers_until`, because an accused account may have to play
+        a game.
         """
         return max(self.view.challenge_until, self.answers_until)
 
@@ -75,7 +76,7 @@ def observe(client: Client, view: TaskView) -> Observation:
 
 
 def observe_audit(client: Client, view: TaskView, now: int) -> Observation:
-    """Observe a task that is submitted, or was before it ended."""
+    """Observe a task that is submitted, or that has ended after it was submitted."""
     task, board = view.task, client.audit
     audit = board.audit(task)
     seats = board.seats(task) if audit.drawn_at else ()
@@ -127,9 +128,9 @@ def is_stalled(seen: Observation, deployment: Deployment) -> bool:
     """Whether the submitted task may be ended unpaid: some seat has not attested, no jury is voting, and the
     stall period has passed.
 
-    The period begins with the first draw, with the last time that an informer emptied a seat, or with the end
-    of the last jury, whichever came last. While the first draw, or the draw of a jury, is not executed, the
-    time of that draw's round takes the place of the first draw.
+    The period begins with the latest of three events: the first draw, the last time that an informer emptied
+    a seat, and the end of the last jury. While the first draw or a jury's draw is still to be executed, the
+    time of that draw's round counts instead of the first draw.
     """
     audit = seen.audit
     if audit is None or (seen.seats and audit.attested == len(seen.seats)):

@@ -46,8 +46,8 @@ GIB: Final = 1 << 30
 
 class Monitor:
     """Monitors a node as long as the context lasts. `party` is "solver" or "verifier"; `folder` has the
-    node's data. `writable` makes a test write to the node's database and raises sqlite3.Error. `needs` is
-    False for a node without an account, which needs no tokens and no coin.
+    node's data. `writable` makes a test write to the node's database, and raises sqlite3.Error if the write
+    fails. `needs` is False for a node without an account, which needs no tokens and no coin.
 
     Raises PortTaken, PortRefused, NoSuchHost. Entering the context may raise NotStarted.
     """
@@ -203,8 +203,8 @@ class Monitor:
                 self.alerts.tell(Alarm.DEADLINE, text, due.market, due.task, f"{due.kind} {due.at:.0f}")
 
     def _condition(self, alarm: Alarm, text: str) -> None:
-        """Raise an alert when a condition begins to hold, and no further one until it has ended. `text` is
-        empty if the condition does not hold.
+        """Raise an alert when a condition begins to hold. While the condition lasts, no further alert is
+        raised. `text` is empty if the condition does not hold.
         """
         if not text:
             self._firing.pop(alarm, None)

@@ -45,9 +45,9 @@ IDLE_SECONDS: Final = 600.0
 """Seconds between two looks at balances while there is no work: somebody may have sent coin meanwhile."""
 
 AWAY: tuple[type[ChainError], ...] = (RpcError, NotMined, NonceTaken, UnstableChain, Reverted, WrongChain)
-"""Errors after which the loop tries again: the chain is out of reach for a while, or its nodes lag. A node
-that is one block behind does not have what another node has already shown, such as a nonce or a task, so that
-calls may revert. A wrong chain at the address may be corrected.
+"""Errors after which the loop tries again: the chain is out of reach for a while, or its nodes lag. If one of
+the chain's nodes is a block behind, it does not yet have what another has already shown, such as a nonce or a
+task. Calls may then revert. A wrong chain at the address may be corrected.
 """
 
 SAY_AGAIN: Final = 30.0

@@ -1,4 +1,5 @@
-"""Uses the beacon's rounds: executes draws, and shows the contracts that the beacon works.
+"""Uses the beacon's rounds: executes draws, and submits rounds to prove to the contracts that the beacon is
+working.
 
 Anyone may do either, so it is not an error if somebody else is faster. The argument `signature_of` returns
 the checked signature of a round; it is `Relays.signature`, which raises NoRelay.
@@ -28,9 +29,9 @@ SignatureOf = Callable[[int], bytes]
 
 
 def due_draw(client: Client, own: int | None = None) -> PendingDraw | None:
-    """The first draw in the queue if its round is published, by the chain's time; otherwise None. If the
-    caller waits for the draw of its `own` task, another task's draw is due only `GRACE` seconds later. Asks
-    no relay.
+    """The first draw in the queue, or None if it is not due yet or the queue is empty. A draw is due once its
+    round is published, according to the chain's time. If the caller waits for the draw of its `own` task,
+    another task's draw is due only `GRACE` seconds later. Asks no relay.
     """
     first = client.audit.first_draw()
     if first is None:

@@ -198,8 +198,8 @@ def _table(x: Tensor) -> tuple[int, int]:
 
 
 def _tiles(x: Tensor) -> tuple[tuple[int], dict[str, int]]:
-    """The grid for the rows of x, and the tile of a Triton program: its number of rows, and the number of
-    elements of a row that it handles at a time.
+    """The grid for the rows of x, and the tile of a Triton program. A tile is the number of rows of a
+    program, and the number of elements of each row that the program handles at a time.
     """
     rows, columns = _table(x)
     block = min(1 << (columns - 1).bit_length(), TILE)

@@ -39,7 +39,9 @@ and `op_eq` accept any type."""
 
 
 class _Source:
-    """`Operations` on names of variables; each operation writes one line of code."""
+    """An implementation of `Operations` whose values are names of variables. Each operation appends one line
+    of code.
+    """
 
     def __init__(self) -> None:
         self.lines: list[str] = []

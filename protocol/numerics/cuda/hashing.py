@@ -44,7 +44,9 @@ def roots(tensors: Sequence[Tensor], dtypes: Sequence[DType]) -> list[bytes] | N
 
 
 def root_words(x: Tensor, dtype: DType) -> Tensor:
-    """The tensor root of `x` on its device: u32 [8] (held in i32), each a big-endian word of SHA-256."""
+    """The tensor root of `x`, on the device of `x`: the eight big-endian words of the SHA-256 hash, u32 [8]
+    (held in i32).
+    """
     data, nbytes = _words(x, dtype)
     whole = nbytes // CHUNK
     leaves = []

@@ -78,7 +78,8 @@ def _repair_interpreter() -> None:
 def start(
     module: str, kernel: str, grid: tuple[int], *arguments: object, warps: int = 4, **constants: Any
 ) -> None:
-    """Run `kernel` of device/`module`.py on the device of its first tensor, in the current stream.
+    """Run the function `kernel` in device/`module`.py, on the device that holds its first tensor, in the
+    current stream.
 
     Inside `compiled_only`, only compile it. `grid` is the number of programs, all along one axis, because
     CUDA's second and third axes end at 65,535. Tensors are passed as pointers: the caller is responsible for

@@ -32,13 +32,15 @@ An int8 tensor core instruction takes 32 bytes of each row, so a step's terms fi
 SECTION = 1 << 17
 """Terms that an i32 accumulator can add, at three products of 2^12 per term: 3 * 2^12 * 2^17 < 2^31."""
 SMALL, WIDE = 64, 128
-"""Columns and rows of a tile.
+"""A tile has SMALL columns and WIDE rows.
 
 With 128 rows, each group of four warps has 64 rows, the size of a Hopper instruction. With more columns, the
 accumulators spill; with fewer rows, a product of 20 x 13 bits takes four times as long (H100).
 """
 QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
-"""Rows and terms of a tile in the kernels that read the operands: 8 KiB, in any memory order."""
+"""Rows and terms of a tile in the kernels that read the operands. A tile has 8 KiB. The same size serves
+every memory order of an operand.
+"""
 WHOLE = 4096
 """Elements of a tile of whole rows, 32 for each of 128 threads. For such a tile, the rows' maxima need not be
 computed in advance.

@@ -1,8 +1,8 @@
 """Elementary functions as fixed lists of section-2 operations: arithmetic.md section 6.
 
-Each function is written once against `Operations`, so fast, plain-integer and traced bits agree by construction. No
-platform exp, log, tanh, erf, sin, cos, rsqrt, frexp, ldexp or pow is involved. The measured worst errors over all 2^32
-inputs are in `tests/vectors/elementary_errors.json`.
+Each function is written once, against `Operations`. So the fast, the plain-integer and the traced version
+give the same bits by construction. No platform exp, log, tanh, erf, sin, cos, rsqrt, frexp, ldexp or pow is
+involved. The measured worst errors over all 2^32 inputs are in `tests/vectors/elementary_errors.json`.
 """
 
 from protocol.numerics.elementary.error_function import erf

@@ -1,9 +1,10 @@
 """`sin` and `cos` as fixed lists of section-2 operations: arithmetic.md section 6.
 
-The nearest multiple of pi/2, k pi/2, is subtracted from the argument. For this, pi/2 is cut into pieces of at
-most 9 bits. |x| <= 2^15 means |k| <= 20861 < 2^15, so the products of these pieces with k are exact. No f32
-in this range is closer than 2^-27.8 to a k pi/2 with k != 0 (the closest is at k = 161), so the error of k
-pi/2 must stay below 2^-52. Beyond 2^15 the result is NaN.
+The argument x is reduced by k pi/2, where the integer k is chosen so that k pi/2 is the multiple nearest to
+x. For this, pi/2 is cut into pieces, all but the last of at most 9 bits. |x| <= 2^15 means |k| <= 20861 <
+2^15, so the products of these short pieces with k are exact. Apart from k = 0, no f32 in this range is closer
+than 2^-27.8 to its k pi/2 (the closest is at k = 161), so the error of k pi/2 must stay below 2^-52. Beyond
+2^15 the result is NaN.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from protocol.numerics.elementary.operations import HALF, NAN, ONE, Operations, 
 LAST = 0x47000000  # 2^15
 TWO_OVER_PI = 0x3F22F983  # 0.636619747
 PI_HALF = (0x3FC90000, 0x39FD8000, 0x34A88000, 0x2E858000, 0x298C234C)
-"""pi/2 as four pieces of at most 9 bits and a last piece of 24 bits, about 2^-43.9. Their sum is within
-2^-68.7 of pi/2.
+"""pi/2 as four pieces of at most 9 bits and a last piece of 24 bits. The last piece is about 2^-43.9. The sum
+of all five is within 2^-68.7 of pi/2.
 """
 SIN_POLYNOMIAL = (0x3E2AAAA2, 0xBC088363, 0x394C8E2E)
 """(1 - sin(r) / r) / r^2 as a polynomial in r^2 on |r| <= pi/4, lowest power first.

@@ -54,8 +54,8 @@ class Dropout:
 class Forward:
     """Operands of the forward pass: dropout(P) v with P = softmax(changes(q k^T)).
 
-    The contracted axes are the last: q [… M, D], k [… N, D], v [… E, N]. `scores` and `out` are the bits of
-    the operands of the two products, each 13 or 20.
+    The contracted axes are the last: q [… M, D], k [… N, D], v [… E, N]. `scores` has the bits of q and of k,
+    `out` the bits of dropout(P) and of v. Each is 13 or 20.
     """
 
     q: Tensor
@@ -72,8 +72,9 @@ class Forward:
 class Backward:
     """Operands of the backward pass, which gives the gradients of the values, the queries and the keys.
 
-    S is the gradient of the softmax's operand, with `changes` applied to it. `g` is the gradient of the
-    result. Bits are in the order of the factors.
+    S is the gradient of the softmax's operand after `changes` were applied to this gradient. `g` is the
+    gradient of the result. Each pair in the column "bits" has the bits of the left factor, then those of the
+    right factor.
 
     | gradient of | product | bits |
     |---|---|---|
@@ -82,7 +83,8 @@ class Backward:
     | queries [… M, D] | S with k_q [… D, N] | `of_q` |
     | keys [… N, D] | S^T with q_k [… D, M] | `of_k` |
 
-    `v_turned` and `k_turned` swap the axes of the gradients of the values and of the keys.
+    With `v_turned`, the gradient of the values is [… E, N] instead. With `k_turned`, that of the keys is […
+    D, N].
     """
 
     forward: Forward
@@ -239,8 +241,8 @@ class _Call:
             )
 
     def _matrix(self, x: Tensor, bits: int, sideways: bool) -> Matrix:
-        """The record of a matrix in which the terms of a row are adjacent in memory or, with `sideways`, the
-        rows of a term.
+        """The record of a matrix. In it, the terms of each row are adjacent in memory. With `sideways`, the
+        rows of each term are adjacent instead.
 
         A matrix with another layout is copied.
         """

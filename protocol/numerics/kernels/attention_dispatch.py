@@ -88,8 +88,8 @@ def _tested(chain: Fused, shape_class: ShapeClass) -> bool:
 def _calls(plan: Plan) -> tuple[tuple[Pair, ProductCall], ...]:
     """All products that a plan computes, with their bits.
 
-    They are the products of blocks of rows, for each number of keys that a causal mask may leave, and the
-    products that contract over queries.
+    They are of two kinds. The first are the products of a block of rows, for each number of keys that a
+    causal mask may leave visible. The second are the products that contract over queries.
     """
     m, n, d, e, *_ = plan
     blocks = {min(m, ROWS), m % ROWS or min(m, ROWS)}

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from protocol.numerics.kernels.shape_classes import least_size
 
 WHOLE = 1 << 22
-"""The most scores of a head that the backward pass keeps (32 MiB per thread). If a head has more, the
-backward pass computes them twice.
+"""If a head has at most this many scores, the backward pass keeps them (32 MiB per thread). If it has more,
+the backward pass computes them twice.
 """
 ROWS = 120
 """Queries of a block, as in native/attention.cpp."""
@@ -63,8 +63,8 @@ class Plan(NamedTuple):
 
 
 class ShapeClass(NamedTuple):
-    """A small plan to test, and the most scores of a head that are kept; if this number is 1, the scores are
-    always computed twice.
+    """A small plan to test, and `whole`, a limit for its test. The backward pass keeps a head's scores if
+    there are at most `whole` of them. If `whole` is 1, it always computes the scores twice.
     """
 
     plan: Plan

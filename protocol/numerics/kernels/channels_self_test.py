@@ -20,7 +20,9 @@ def digests_of(channels: Channels) -> dict[str, str]:
 
 
 def _planes(seed: int, ordinary: bool) -> Tensor:
-    """f32 [N, C, S] of `numbers`; if `ordinary`, without the rows of arbitrary bits."""
+    """f32 [N, C, S]: each row of `numbers` is one channel of one sample. If `ordinary`, only every third row
+    is used, which leaves out the rows of arbitrary bits.
+    """
     rows = numbers(seed)
     return rows[1::3].reshape(2, 4, -1) if ordinary else rows.reshape(4, 6, -1)
 

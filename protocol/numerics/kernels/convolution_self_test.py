@@ -3,8 +3,9 @@
 `plain` computes the expected result: it quantises the operands, adds up one matrix product for each element
 of the kernel, and rounds once. float64 holds these integers exactly (20 x 20 bits up to 2^13 terms, more than
 any class of those widths has). If torch flushes subnormals, right results are refused, but wrong results
-never pass. The operands' rows, samples or channels are in turn of ordinary size, at the limit of every width,
-and half zero, half tiny. One of them has infinities.
+never pass. Each operand consists of rows, samples or channels of three kinds in turn: ordinary values, values
+at the limit of every width, and half zeros with half tiny values. One row, sample or channel also has
+infinities.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def operands(call: ConvolutionCall) -> tuple[Tensor, Tensor, Tensor | None]:
 
 
 def hard(shape: tuple[int, ...], axis: int) -> Tensor:
-    """f32 of `shape`. The slices along `axis` are in turn ordinary, at the limit, and half zero, half tiny.
+    """f32 of `shape`. Along `axis`, slices of three kinds follow each other in turn: ordinary values, values
+    at the limit, and half zeros with half tiny values.
 
     The sixth slice also has infinities.
     """
@@ -111,8 +113,8 @@ def _integers(x: Tensor, axis: int, p: int) -> tuple[Tensor, Tensor]:
 def _sums(
     call: ConvolutionCall, *, x: Tensor | None = None, w: Tensor | None = None, g: Tensor | None = None
 ) -> Tensor:
-    """The missing one of x, w and g, in float64, computed as the sum of one matrix product for each element
-    of the kernel.
+    """Whichever of x, w and g is None, computed from the other two: a sum of matrix products in float64, one
+    for each element of the kernel.
     """
     n, groups, inputs, outputs = call.samples, call.groups, call.inputs, call.outputs
     shape = call.g_shape() if g is None else call.w_shape() if w is None else call.x_shape()
@@ -134,8 +136,9 @@ def _sums(
 
 
 def _met(call: ConvolutionCall, axis: int, k: int) -> tuple[slice, slice]:
-    """Two slices along an axis, for element k of the kernel: the positions of g at which this element lies
-    inside x, not in the padding, and the positions in x where it then lies.
+    """Two slices along an axis, for element k of the kernel. The first has the positions of g at which this
+    element lies inside x and not in the padding. The second has the positions of x at which the element then
+    lies.
     """
     stride, start = call.stride[axis], k * call.dilation[axis] - call.padding[axis]
     first = max(0, -(start // stride))

@@ -32,21 +32,25 @@ WIDE_BITS, MOST_TERMS = 51, 1 << 19
 20 x 13, and from 2^25 for 13 x 13, which is not tested. A self-test has fewer terms than `MOST_TERMS`.
 """
 BESIDE, SLAB, REACH, MOST_PLACES = 8, 32, 64, 1 << 18
-"""Limits of convolutions with one channel per group (native/convolution_depthwise.h): how many channels are
-stored side by side, the rows of results in a slab, the longest distance in elements from the first to the
-last element of a window, and the most positions of a thread's slabs (16 MiB).
+"""Limits of convolutions with one channel per group (native/convolution_depthwise.h). BESIDE channels are
+stored side by side. A slab has at most SLAB rows of results. REACH is the longest distance, in elements, from
+the first to the last element of a window. MOST_PLACES is the most positions that a thread's slabs may have
+(16 MiB).
 """
 MOST_PHASES = 1 << 12
-"""The most phases of a convolution at the input (native/convolution_phases.h).
+"""The most phases that an AT_INPUT convolution may have (native/convolution_phases.h).
 
-Each remainder modulo the strides has a phase, which takes about 200 bytes even if it is for a single element.
+Each remainder modulo the strides has a phase. A phase takes about 200 bytes, even if it has a single element.
 """
 MOST_TAPS = 1 << 12
-"""The most elements of a kernel of one channel. For each element, the self-test multiplies matrices, which
-takes 0.1 ms or more. Shape classes do not reduce this number: no class has a smaller kernel than its call.
+"""The most elements that the kernel of one channel may have. For each element, the self-test multiplies
+matrices, which takes 0.1 ms or more. Shape classes do not reduce this number: every class has a kernel of the
+same size as its call.
 """
 SHARED_PANELS = 8
-"""From this many panels of columns per thread on, two panels are packed together (native/convolution_positions.h)."""
+"""If there are at least this many panels of columns per thread, two panels are packed together
+(native/convolution_positions.h).
+"""
 THREADS = 2
 """Threads of a self-test: more threads would divide the work in the same way."""
 
@@ -148,8 +152,8 @@ def shape_classes_of(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
 
 
 def _by_products(call: ConvolutionCall) -> ConvolutionCall:
-    """`call`, changed so that products compute it: the left operand gets a second row if otherwise the code
-    for one channel per group would compute the call.
+    """`call`, changed if necessary so that products compute it. If the code for one channel per group would
+    compute `call`, the left operand gets a second row. Otherwise `call` is unchanged.
     """
     if not call.is_depthwise():
         return call
@@ -224,8 +228,8 @@ def _places(call: ConvolutionCall) -> int:
 
 
 def _limits(call: ConvolutionCall) -> list[int]:
-    """The counts of pairs of terms beyond which other code runs, without those that `call` does not exceed
-    and those that are too long to test.
+    """The counts of pairs of terms beyond which other code runs. Only those counts are included that `call`
+    exceeds and that are short enough to test.
     """
     limits = sorted((BLOCK_PAIRS, _wide_pairs(call) - 1))
     return [pairs for pairs in limits if call.pairs() > pairs and 2 * pairs < MOST_TERMS]
@@ -272,7 +276,10 @@ def _filled(least: ConvolutionCall, call: ConvolutionCall) -> ConvolutionCall:
 
 
 def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
-    """Like `least_size`, but with at most one whole `tile` and a remainder, or two whole tiles and no remainder."""
+    """A smaller size, like that of `least_size`. If `size` is not a multiple of `tile`, at most one whole
+    tile and the remainder are left, and `least_size` reduces the remainder by `tiles`. If it is a multiple,
+    at most two whole tiles are left.
+    """
     return (
         least_size(size, tiles) if size < tile else min(size, tile + (least_size(size % tile, tiles) or tile))
     )

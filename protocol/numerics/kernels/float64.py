@@ -58,7 +58,9 @@ class Float64:
 
 
 def blocked(x: Tensor, y: Tensor, bits: int) -> Tensor:
-    """The product of integral float64 rows: exact blocks along K, added up in wrapping i64."""
+    """The product of rows of integers that are held in float64. The rows are cut along K into blocks whose
+    products are exact. The blocks' products are added up in i64, which wraps.
+    """
     length = block_length(bits)
     acc = torch.matmul(x[..., :length], y[..., :length].mT).to(torch.int64)
     for start in range(length, x.shape[-1], length):

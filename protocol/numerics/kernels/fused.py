@@ -284,8 +284,8 @@ class Fused:
 
         All tensors are contiguous; see `library.recurrent`.
 
-        `given`, in this order: the gradient of h from this step's results and that from the next step, the
-        two gradients of c from the same sources, the gates, c, and the previous c. `made`: the gradients of
+        `given`, in this order: two gradients of h, from this step's results and from the next step; two
+        gradients of c, from the same two sources; the gates; c; and the previous c. `made`: the gradients of
         the gates before activation [B, 4 H] and of the previous c [B, H].
         """
         rows, size = made[-1].shape
@@ -343,7 +343,9 @@ class Fused:
         return moved, left
 
     def scatter_sum(self, index: Tensor, value: Tensor, rows: int) -> Tensor:
-        """The sums, f32 [rows, N], of f32 rows [K, N] by i32 index [K]; see `indexing.scatter_sum`."""
+        """f32 [rows, N]: for each row of the result, the sum of the f32 rows of `value` [K, N] that have its
+        number in the i32 `index` [K]; see `indexing.scatter_sum`.
+        """
         index, value = index.detach().contiguous(), value.detach().contiguous()
         out = empty(rows, value.shape[1])
         at = _at(index, value.shape[0], torch.int32)

@@ -1,5 +1,5 @@
-"""The digests that compiled functions must match in `fused_self_test`: those of the plain implementations'
-results.
+"""`fused_self_test` compares the digests of the compiled functions' results with these. They are the digests
+of the plain implementations' results.
 
 tests/unit/library/test_fused.py checks them against the plain implementations.
 """
@@ -78,4 +78,6 @@ CPU_DIGESTS: dict[str, str] = {
     "lstm": "86ce0bfeb93ad20c",
     "wide lstm": "f71517612cfc391c",
 }
-"""Digests for the CPU only: functions that CUDA lacks, and tensors computed in several pieces."""
+"""Digests of the tests that run only on the CPU: tests of functions that CUDA lacks, and of tensors computed
+in several pieces.
+"""

@@ -1,7 +1,7 @@
 """Chooses the fused functions: those of the fastest instruction set that is allowed and has passed.
 
 As with products, an instruction set is used only if ASSAY_KERNELS allows it and if it passes its self-test in
-this process. The test compares digests of every function's results with those of the right bits
+this process. The test compares the digests of every function's results with the digests of the right results
 (`fused_self_test`).
 """
 

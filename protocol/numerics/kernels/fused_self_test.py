@@ -27,7 +27,9 @@ DEVICE = torch.device("cpu")
 
 
 def digests_of(fused: Any, device: torch.device = DEVICE) -> dict[str, str]:
-    """Digests of the results of every test that `fused` must pass, by name, with operands on `device`."""
+    """For every test that `fused` must pass, the test's name and the digest of its results. The operands are
+    on `device`.
+    """
     placed = fused if device == DEVICE else _Placed(fused, device)
     tests = TESTS if isinstance(fused, CudaFused) else {**TESTS, **CPU_TESTS, **WIDE_TESTS}
     return {name: digest(run(placed)) for name, run in tests.items()}
@@ -58,7 +60,9 @@ SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 3.4e38, 1e-45, -100.0)
 
 
 def numbers(seed: int, rows: int = 24, columns: int = 67) -> Tensor:
-    """Deterministic f32 [rows, columns]: rows of arbitrary bits, of ordinary size and of special values."""
+    """A deterministic table, f32 [rows, columns]. Some rows hold arbitrary bits, some hold numbers of
+    ordinary size, and some hold special values.
+    """
     k = torch.arange(rows * columns, dtype=torch.int64, device="cpu") + seed * 1_000_003
     words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFFFF
     anything = canonical(((words ^ 0x80000000) - 0x80000000).to(torch.int32).view(torch.float32))
@@ -75,20 +79,21 @@ def numbers(seed: int, rows: int = 24, columns: int = 67) -> Tensor:
 WIDE = (41, 1031)
 """Rows and columns of the wide table, chosen for native/fused.cpp and fused_body.h.
 
-42,271 elements are more than two pieces of 2^14, and twice as many are more than one piece of 2^16. 41 rows
-are more than two pieces of 15 rows, and more than the 31 rows that column sums take at a time. 1,031 columns
-are more than a strip of 1,024 and more than four blocks of 256. None of these divisions is without a
+Its 42,271 elements are more than two pieces of 2^14, and twice as many are more than one piece of 2^16. 41
+rows are more than two pieces of 15 rows, and more than the 31 rows that column sums take at a time. 1,031
+columns are more than a strip of 1,024 and more than four blocks of 256. Each of these divisions leaves a
 remainder.
 """
 
 
 MANY = 36864
-"""Elements used from a wide table: whole groups of 64 blocks of 8, and more than two pieces of 2^14."""
+"""How many elements of a wide table are used: a multiple of 64 blocks of 8, and more than two pieces of 2^14."""
 
 
 @lru_cache(maxsize=4)
 def wide(seed: int) -> Tensor:
-    """`numbers` of size `WIDE`, in [-50, 50] without NaN, so that every element affects its sums.
+    """`numbers` of size `WIDE`, limited to [-50, 50] and without NaN. So every element affects the sums that
+    it is part of.
 
     Read-only.
     """

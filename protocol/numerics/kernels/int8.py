@@ -20,7 +20,7 @@ SLICES = {13: 2, 20: 3}
 BLOCK = 1 << 17
 """Limit on the terms of one `_int_mm`: 2^17 * 64 * 64 = 2^29 fits i32."""
 ALIGNED, ROWS = 8, 17
-"""CUDA's kernel needs N and K to be multiples of ALIGNED, and at least ROWS rows."""
+"""CUDA's kernel needs N and K to be multiples of ALIGNED, and M to be at least ROWS."""
 
 
 class Int8:
@@ -33,7 +33,9 @@ class Int8:
         return device.type in ("cpu", "cuda")
 
     def tiling(self, _px: int, _py: int, /) -> Tiling:
-        """Sizes of padding and of the library's usual blocks (64). Long products are split into blocks."""
+        """The sizes that padding depends on, and 64, the usual block of torch's library. A product of more
+        than `BLOCK` terms is computed in parts.
+        """
         return Tiling((ROWS - 1, 64), (ALIGNED, 64), (ALIGNED, 64), (BLOCK + 1,))
 
     def contract(
@@ -62,7 +64,9 @@ class Int8:
 
 
 def _quantised(x: Tensor, e: Tensor, p: int) -> Tensor:
-    """The quantised rows, i32; arbitrary where the exponent is the sentinel and the results are NaN."""
+    """The quantised rows, i32. Where the exponent is the sentinel, they are arbitrary, because the results
+    there are NaN.
+    """
     return torch.nan_to_num(whole_in_row(x, e, p), nan=0.0, posinf=0.0, neginf=0.0).to(torch.int32)
 
 

@@ -61,7 +61,9 @@ def _draw(key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> tuple
 
 @cache
 def _tested() -> ctypes.CDLL | None:
-    """The library with these functions typed, or None if it is missing or they give wrong bits."""
+    """The library, with the types of its Philox functions declared. None if the library is missing or these
+    functions give wrong bits.
+    """
     native = library()
     if native is None:
         return None
@@ -76,8 +78,8 @@ def _tested() -> ctypes.CDLL | None:
 
 
 def _is_right(native: Any) -> bool:
-    """Whether the library's words equal those of plain integers, in every vector lane and at the borders of
-    three tasks, and whether its mask follows from the words.
+    """Whether the library's words equal those computed with plain integers, in every vector lane and at the
+    borders of three tasks, and whether its mask follows from the words.
     """
     key, step, stream, below = (0xFFFFFFFE, 0x12345678), 0x80000001, 3, 0xE6666666
     count = 2 * TASK + 7

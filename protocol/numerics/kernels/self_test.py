@@ -26,10 +26,10 @@ No tile is a multiple of either number, so rows that are a tile apart always dif
 """
 CHUNK = 64
 ONE_CHUNK, TWO_CHUNKS, TOO_MUCH = 5788, 4093, 5795
-"""Magnitudes of a chunk's terms.
+"""Magnitudes of the terms of a chunk. Each gives a sum of squares near the limit of i32.
 
-The sum of squares of one chunk of ONE_CHUNK, or of two chunks of TWO_CHUNKS, is just below sqrt(4.6e18),
-where a run in i32 ends. The sum of squares of one chunk of TOO_MUCH is 64 * 5795^2, just beyond 2^31.
+For one chunk of ONE_CHUNK, and for two chunks of TWO_CHUNKS together, the sum is just below sqrt(4.6e18),
+where a run in i32 ends. For one chunk of TOO_MUCH, it is 64 * 5795^2, just beyond 2^31.
 """
 ALL_LARGE = {13: -(63 * 128 + 64), 20: -((63 * 128 + 64) * 128 + 64)}
 """Integers whose base-128 digits are all large and of the same sign, so that none of their products cancel."""
@@ -41,8 +41,8 @@ BAD_X, BAD_Y = 5, 7
 _ROWS, _COLUMNS = Layout(Order.TERMS, True, False), Layout(Order.ROWS, True, False)
 SHAPES = ((1, 1, 1), (3, 2, 8200), (14, 35, 130), (5, 33, 1029))
 """Four shapes (M, N, K): the smallest; one with over 2^13 terms, where float64 must split products of 20 x 20
-bits; one with more rows than panels of 12 and 32; and one with more terms at the limit than i32 can add,
-whatever the chunk.
+bits; one where x has more rows than a panel of 12, and y more than a panel of 32; and one with more terms at
+the limit than i32 can add, whatever the chunk.
 """
 
 
@@ -137,8 +137,8 @@ def _table(terms: int, px: int, py: int, at_limit: bool) -> _Table:
 def _kinds(call: ProductCall, side: int, kinds: int) -> Tensor:
     """i64 [batch, rows]: each row's index in the table.
 
-    The first row of each matrix of a batch is further on in the table than that of the matrix before: by one
-    row for x, by two rows for y.
+    Each matrix of a batch starts further on in the table than the matrix before it: one row further for x,
+    two rows further for y.
     """
     rows, layout = ((call.m, call.x), (call.n, call.y))[side]
     start = torch.arange(call.batch, device="cpu")[:, None] * (1 + side if layout.batched else 0)

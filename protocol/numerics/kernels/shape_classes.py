@@ -151,10 +151,11 @@ def _same_parity(size: int, other: int) -> int:
 
 
 def least_size(size: int, tiles: Sequence[int]) -> int:
-    """The smallest size that is cut into tiles as `size` is.
+    """The smallest size that a kernel cuts into tiles in the same way as `size`.
 
-    The longest tile is applied first, and each shorter one to what is left. Each gives zero, one or several
-    whole tiles, with or without a remainder. What is left after the shortest tile is reduced to at most 5.
+    The longest tile is applied first, and each shorter one to what is left. Two sizes are cut in the same way
+    if each tile gives zero, one or several whole tiles in both, and a remainder in both or in neither. What
+    is left after the shortest tile is reduced to at most 5.
     """
     if not tiles:
         return min(size, 5)  # one, two, three, four, or a few

@@ -47,8 +47,9 @@ def adamw_scales(
     """The scales of one step, which all parameters of a group share. Every operand and result is f32 [].
 
     The operands are the masses of both moments, which are 1 - beta^(t-1), and the rate. The results are the
-    next masses; the size of the step, rate sqrt(mass2) / mass1; the eps for this size, eps sqrt(mass2); and 1
-    - rate weight_decay.
+    next mass1 and mass2; the size of the step, which is rate sqrt(mass2) / mass1; the eps that belongs to
+    this size, which is eps sqrt(mass2); and the factor for the parameter, which is 1 - rate weight_decay.
+    Both formulas with mass2 use the next masses.
     """
 
     def f32(value: float) -> Value:

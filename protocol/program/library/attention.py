@@ -1,8 +1,8 @@
 """Finds attention among the instructions of a submitted program, and runs it as one operation.
 
-Programs are not changed. The search considers every call of `softmax` in a frame. The operand of the softmax
-must come from a product, through scalings and masks only. Its result, with or without dropout, must go into a
-product. The backward pass is found as well. If no other instruction reads the values in between, fast
+Programs are not changed. The search considers every call of `softmax` in a frame. The softmax's operand must
+come from a product, through scalings and masks only. The softmax's result, with or without dropout, must go
+into a product. The backward pass is found as well. If no other instruction reads the values in between, fast
 execution may run fused attention instead, with the same bits (`numerics.kernels.attention`). Traces, disputes
 and machines without that kernel run the instructions.
 
@@ -295,10 +295,11 @@ class _Attention:
 
     @staticmethod
     def _over_queries(products: Sequence[Product], side: set[int]) -> tuple[Product, bool]:
-        """The only product in `products`, and whether its right factor, rather than its left, is a leaf of
-        `side`. This leaf is the table.
+        """The only product in `products`, and whether the table is its right factor. Otherwise the table is
+        its left factor. The table is the factor whose leaf is in `side`.
 
-        Raises `NoMatch` unless there is exactly one product and it contracts the table over queries.
+        Raises `NoMatch` unless there is exactly one product, exactly one of its factors has a leaf in `side`,
+        and the product contracts the table over queries.
         """
         if len(products) != 1:
             raise NoMatch

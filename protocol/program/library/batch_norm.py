@@ -22,7 +22,8 @@ def _batch_statistics(x: Tensor, *, eps: float) -> tuple[Tensor, ...] | None:
 
 @define_by_body("batch_statistics", compiled=_batch_statistics)
 def batch_statistics(b: Builder, x: Value, *, eps: float) -> tuple[Value, Value, Value]:
-    """The mean, 1 / sqrt(variance + eps), and the variance for running statistics, each [C], of x [N, C, S].
+    """Three statistics of x [N, C, S], each [C]: the mean; the value 1 / sqrt(variance + eps); and the
+    variance for running statistics.
 
     With d = x - mean, the variance in the square root is sum(d d) / (N S). The variance for running
     statistics is sum(d d) / (N S - 1), where 0 / 0 is NaN.
@@ -61,8 +62,8 @@ def _batch_norm_sums(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[
 
 @define_by_body("batch_norm_sums", compiled=_batch_norm_sums)
 def batch_norm_sums(b: Builder, g: Value, x: Value, mean: Value, rstd: Value) -> tuple[Value, Value]:
-    """The gradients [C] of bias and gain, which are the sums of g and of g (x - mean) rstd, for f32 g and x
-    [N, C, S].
+    """The gradient of the bias, which is the sum of g, and the gradient of the gain, which is the sum of g (x
+    - mean) rstd. Both are [C]; g and x are f32 [N, C, S].
     """
     normal = b.mul(b.sub(x, _column(b, mean)), _column(b, rstd))
     sums = (sum_last(b, _channels(b, each)) for each in (g, b.mul(g, normal)))

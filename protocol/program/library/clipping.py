@@ -41,7 +41,7 @@ def _sum(x: Tensor, squared: bool = False) -> Tensor:
 
 
 def _sum_body(b: Builder, x: Value) -> Value:
-    """The body of `_sum` without squares."""
+    """The sum that `_sum` computes (without squares), as instructions for a body."""
     while x.shape[0] > ROW:
         rows = -(-x.shape[0] // ROW)
         if rows * ROW != x.shape[0]:
@@ -56,7 +56,7 @@ def _square_sum(x: Tensor) -> Tensor:
 
 @define("square_sum", kernel=_square_sum)
 def square_sum(b: Builder, x: Value) -> Value:
-    """The sum of the squares of all elements of f32 of any shape: f32 []."""
+    """The sum of the squares of all elements of x, as f32 []. x is f32 of any shape."""
     flat = b.reshape(x, (x.type.elements,))
     return _sum_body(b, b.mul(flat, flat))
 
@@ -76,6 +76,6 @@ def clip_scale(b: Builder, sums: Value, *, limit: float) -> tuple[Value, Value]:
 
 @define_by_body("clip_value")
 def clip_value(b: Builder, x: Value, *, limit: float) -> Value:
-    """Clamp every element of f32 of any shape to -limit … limit; NaN stays."""
+    """Clamp every element of x to -limit … limit; NaN stays. x is f32 of any shape."""
     bound = b.constant(DType.F32, (), limit)
     return b.minimum(b.maximum(x, b.neg(bound)), bound)

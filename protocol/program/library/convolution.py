@@ -16,8 +16,9 @@ same reason, a NaN in a sample makes the sample's whole result NaN. A row of w i
 and one input channel for the input gradient.
 
 A transposed convolution is `conv_grad_input` forward and `conv` backward. Its weight gradient is
-`conv_grad_weight` with the gradient as x, so the windows are those of the gradient. With
-`gradient_in_windows`, the `px` bits are those of x.
+`conv_grad_weight` with the gradient passed as x, so the windows are those of the gradient.
+`gradient_in_windows` says that this is so; then `px`, the gradient's bits, are the bits of x, and `py` those
+of g.
 """
 
 from __future__ import annotations
@@ -248,7 +249,7 @@ def _require_kernel(w: Value, shape: tuple[int, ...], channels: int, groups: int
 
 
 def _rows(b: Builder, rows: Value, groups: int, p: int) -> tuple[Value, Value]:
-    """Exponents [R, 1] and integers [groups, R/groups, aligned K] of f32 [R, K]."""
+    """The exponents [R, 1] and the quantised integers [groups, R/groups, aligned K] of `rows`, f32 [R, K]."""
     rows = b.pad_rows(rows, 0.0)
     e = b.exponent(rows)
     count, length = rows.shape

@@ -114,9 +114,10 @@ FEW_TAPS, LARGE_CALL = 16, 256
 of the kernel's calls of torch covers at least `LARGE_CALL` elements.
 
 A kernel makes five to ten calls of about 4 us for each element of a window. The cost of the body
-(`program.cost`) covers 100 us for its instructions, which is enough for 16 elements, and about 20 ns for each
-element of each window, which is 5 us for 256 windows. So kernels take at most eight times as long as the cost
-says (measured; the smallest bodies take four times as long).
+(`program.cost`) covers 100 us for its instructions, and about 20 ns for each element of each window. The 100
+us are enough for windows of 16 elements. With 256 windows, the 20 ns add up to 5 us for each element of a
+window. So kernels take at most eight times as long as the cost says (measured; the smallest bodies take four
+times as long).
 """
 
 # A factor and a letter, or a number.
@@ -187,7 +188,9 @@ def _binds(word: str, type_: TensorType, bound: dict[str, tuple[int, ...]]) -> b
 
 
 def _is_of_size(factor: str, letter: str, number: str, size: int, bound: dict[str, tuple[int, ...]]) -> bool:
-    """Whether an axis may have this size, which a form states as a number or as a multiple of a letter's size."""
+    """Whether an axis may have size `size`. The form states the axis either as `number`, or as `factor` times
+    the size of `letter`. `bound` records the size of each letter at its first use.
+    """
     if number:
         return size == int(number)
     one, rest = divmod(size, int(factor or 1))

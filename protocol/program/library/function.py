@@ -93,8 +93,8 @@ class Hint:
 
 
 _MADE: dict[bytes, Hint] = {}
-"""Hints by program id, for the programs that this process has built for operands and attributes that kernels
-support.
+"""Hints by program id: one for each program that this process has built, if kernels support the program's
+operands and attributes.
 """
 
 

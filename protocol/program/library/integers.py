@@ -9,10 +9,11 @@ from protocol.program.builder import Builder, Value
 def quotient(b: Builder, x: Value, divisor: int) -> Value:
     """floor(x / divisor) for i32 x and a positive divisor.
 
-    x is multiplied by m = floor(2^(31+s) / divisor) + 1 and shifted. With 2^(s-1) < divisor <= 2^s and 0 <= x
-    < 2^31, m exceeds 2^(31+s) / divisor < 2^32 by at most 1, so x m / 2^(31+s) exceeds x / divisor by less
-    than 2^-s <= 1 / divisor: too little to reach the next integer. A negative x is computed from its
-    complement, -1 - x. For divisors from 2^31 on, only the sign matters.
+    Let 2^(s-1) < divisor <= 2^s and 0 <= x < 2^31. x is multiplied by m = floor(2^(31+s) / divisor) + 1, and
+    the product is shifted right by 31 + s bits. The number 2^(31+s) / divisor is below 2^32, and m exceeds it
+    by at most 1. So x m / 2^(31+s) exceeds x / divisor by less than 2^-s, which is at most 1 / divisor: too
+    little to reach the next integer. A negative x is computed from its complement, -1 - x. For divisors from
+    2^31 on, only the sign matters.
     """
     if divisor == 1:
         return x

@@ -79,12 +79,12 @@ def _emit(
 def emit(
     b: Builder, base: Value, local: Value, feedback: Value, *, block: int, decay: float, most_exponent: int
 ) -> tuple[Value, ...]:
-    """A message without its count, and the next feedback f32 [N], from `base`, `local` and `feedback`, all
-    f32 [N].
+    """A message without its count, and the next feedback, f32 [N]. `base`, `local` and `feedback` are f32
+    [N].
 
     `base` holds the parameters at the beginning of the round, `local` those after this lane's steps. N is a
-    multiple of 64 `block`. The value to send is decay feedback + (base - local). Sent numbers are clamped to
-    magnitudes below 2^most_exponent.
+    multiple of 64 `block`. The value to send is decay * feedback + (base - local). Sent numbers are clamped
+    to magnitudes below 2^most_exponent.
     """
     wanted = b.add(b.mul(b.constant(DType.F32, (), decay), feedback), b.sub(base, local))
     blocks = base.type.elements // block
@@ -157,10 +157,11 @@ def absorb(
     """The next base and feedback, f32 [N], from the present ones and the messages of 1 … 16 lanes.
 
     `lane`, i32 [], is this lane's number, counted from 0. `messages` holds this lane's last message without
-    its count, then the messages of all lanes in order. base' = base - rate (sum / members), where members is
-    the sum of the counts, but at least 1. The sum is exact for each number and is then rounded, as is the
-    result of every further operation. If this lane's message does not count, it returns to the feedback:
-    feedback + (1 - own count) own message. Exponents above `most_exponent` are clamped to it.
+    its count, then the messages of all lanes in order. The next base is base - rate * (sum / members), where
+    members is the sum of the counts, but at least 1. The sum is exact for each number and is then rounded, as
+    is the result of every further operation. The next feedback is feedback + (1 - own count) * own message:
+    if this lane's message does not count, it returns to the feedback. Exponents above `most_exponent` are
+    clamped to it.
     """
     of_own = per_message(block) - 1
     own, inbox = messages[:of_own], _inbox(messages[of_own:], block)

@@ -44,7 +44,9 @@ def tril_indices(rows: int, columns: int, offset: int = 0, **_: Any) -> Tensor:
 
 
 def _places(pairs: list[tuple[int, int]]) -> Tensor:
-    """The given pairs as i64 [2, n], written as concatenated ranges of consecutive numbers."""
+    """The given pairs as the columns of an i64 tensor [2, n]. Each of the tensor's two rows is a
+    concatenation of ranges of consecutive numbers.
+    """
     return torch.stack([_row([pair[k] for pair in pairs]) for k in (0, 1)])
 
 

@@ -38,7 +38,7 @@ def topk(
     largest: bool = True,
     in_order: bool = True,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor]:
-    """The `count` largest elements in order, or the smallest if not `largest`, and their places."""
+    """The `count` largest elements in order (the `count` smallest if not `largest`), and the place of each."""
     return _first(x, count, axis, largest)
 
 

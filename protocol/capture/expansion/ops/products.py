@@ -72,8 +72,8 @@ def cdist(x: Tensor, y: Tensor, order: float, _: int | None) -> Tensor:
 
 @expands(aten._euclidean_dist.default)
 def euclidean(x: Tensor, y: Tensor) -> Tensor:
-    """The distance of each row of x from each row of y, from their differences. torch itself computes it
-    from one matrix product, which makes small distances inaccurate.
+    """The distance of each row of x from each row of y, computed from the difference of the two rows. torch
+    itself computes the distances from one matrix product, which makes small distances inaccurate.
     """
     return cdist(x, y, 2.0, None)
 

@@ -58,7 +58,7 @@ def normal_of_shape(mean: float, std: float, shape: Sequence[int], **_: Any) -> 
 
 @expands(aten.normal.Tensor_float, aten.normal.float_Tensor, aten.normal.Tensor_Tensor)
 def normal_of_each(mean: Tensor | float, std: Tensor | float = 1.0, **_: Any) -> Tensor:
-    """Normal numbers, with a mean or a standard deviation per element."""
+    """Normal numbers. The mean, the standard deviation or both are given per element."""
     shape = torch.broadcast_shapes(*(x.shape for x in (mean, std) if isinstance(x, Tensor)))
     return torch.randn(shape) * std + mean
 

@@ -15,7 +15,7 @@ from protocol.capture.expansion.table import EXPANSIONS, aten, expands, expands_
 
 CUBIC = 2
 BORDER, REFLECTION = 1, 2
-"""torch's numbers for two kinds of padding. `CUBIC` is its number for cubic interpolation."""
+"""torch's numbers for two kinds of padding. `CUBIC` is torch's number for cubic interpolation."""
 
 
 def _is_uneven(node: Node) -> bool:

@@ -16,7 +16,7 @@ from protocol.capture.expansion.distinct import DISTINCT, are_distinct
 from protocol.capture.expansion.table import aten, expands
 
 MOST_VALUES = 1 << 24
-"""The largest number of places that f32 can number."""
+"""The most places that can be numbered in f32, which holds every integer up to this one exactly."""
 
 
 @expands(aten.index_fill.int_Scalar, aten.index_fill.int_Tensor)
@@ -45,7 +45,7 @@ def scatter_value(x: Tensor, axis: int, index: Tensor, value: float) -> Tensor:
 
 
 def _is_of_an_ordering(node: Node) -> bool:
-    """Whether the node writes rows, without adding, to places that a sort or `topk` returned."""
+    """Whether the node replaces rows (rather than adding to them), at places that a sort or `topk` returned."""
     indices: Any = node.args[1]
     adds = len(node.args) > 3 and node.args[3]
     return not adds and len(indices) == 1 and are_distinct(indices[0])

@@ -100,7 +100,7 @@ def _has_gaps(node: Node) -> bool:
 def slice_scatter(
     x: Tensor, given: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """x with every `step`-th element of a slice along an axis replaced."""
+    """x after `given` has replaced the elements that the slice `start:end:step` selects along the axis `dim`."""
     size, count = x.shape[dim], given.shape[dim]
     first = range(size)[start:end:step].start
     place = torch.arange(size, device=x.device) - first

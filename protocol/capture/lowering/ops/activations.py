@@ -135,7 +135,9 @@ def glu(lowering: Lowering, node: torch.fx.Node, x: View, axis: int = -1) -> Vie
 
 @lowers(aten.glu_backward.default)
 def glu_grad(lowering: Lowering, _: torch.fx.Node, g: View, x: View, axis: int) -> View:
-    """g s for the first half and ((1 - s) s) (g first) for the second, with s = sigmoid(second)."""
+    """The gradient of both halves of the axis, `first` and `second`. With s = sigmoid(second), it is g s for
+    the first half, and ((1 - s) s) (g first) for the second half.
+    """
     b = lowering.builder
     first, second = _halves(lowering, x, axis)
     s, above = elementary.sigmoid.call(b, second), g.elements(b)

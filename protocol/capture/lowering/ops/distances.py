@@ -126,8 +126,8 @@ def binary_cross_entropy_of_logits(
     positive: View | None = None,
     reduction: int = MEAN,
 ) -> View:
-    """(1 - y) x + w (max(-x, 0) + log(1 + exp(-|x|))) for w = 1 + (positive - 1) y, times `weight` if
-    given.
+    """(1 - y) x + w (max(-x, 0) + log(1 + exp(-|x|))), where w = 1 + (positive - 1) y. The whole sum is
+    multiplied by `weight` if given.
 
     torch itself decomposes the gradient.
     """

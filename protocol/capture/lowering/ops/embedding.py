@@ -26,8 +26,8 @@ def embedding(
     by_frequency: bool = False,
     sparse: bool = False,
 ) -> View:
-    """The rows of a table [R, C] at an index [n…], as [n…, C]. An index outside the table reads zeros, where
-    torch raises an error.
+    """The rows of a table [R, C] at an index [n…], as [n…, C]. An index outside the table reads zeros; torch
+    would raise an error.
     """
     _require_plain(by_frequency, sparse)
     b = lowering.builder
@@ -44,8 +44,8 @@ def embedding_grad(
     padding: int,
     by_frequency: bool,
 ) -> View:
-    """For each of the table's `rows`, the sum of those gradients in g, [n…, C], whose entry in `index` is the
-    number of that row. The row of the padding index stays zero.
+    """The gradient of a table with `rows` rows. Row r is the sum of all vectors g[n] for which index[n] is r;
+    g is [n…, C]. The row of the padding index stays zero.
     """
     _require_plain(by_frequency)
     b = lowering.builder

@@ -132,7 +132,9 @@ def scatter_add(
 def scatter(
     lowering: Lowering, node: torch.fx.Node, x: View, axis: int, chosen: View, value: View | Scalar
 ) -> View:
-    """x with one element of every row along an axis replaced, as the gradient of a maximum needs it."""
+    """x with one element of every row along `axis` replaced by `value`. `chosen` holds the index of this
+    element. The gradient of a maximum needs this.
+    """
     b = lowering.builder
     if not x.shape and not chosen.shape:  # the only index is 0
         return shaped(lowering, node, View.of(lowering.operand(value, x.dtype)))
@@ -184,11 +186,11 @@ def _masked(lowering: Lowering, node: torch.fx.Node, x: View, mask: View, value:
 
 
 class _Chosen:
-    """The elements that `x[i, :, j]` selects: rows of x, after its axes are reordered so that the indexed
-    `axes` are in front and `rest` behind.
+    """The elements that `x[i, :, j]` selects, as rows of a reordered x: the indexed `axes` of x come first,
+    then the other axes, `rest`.
 
     `row`, i32, holds the number of each selected row, in the broadcast shape of the indices. The selected
-    elements have the axes of `row` followed by `rest`. `to_result` permutes these axes to torch's order: if
+    elements have the axes of `row`, followed by `rest`. `to_result` permutes these axes to torch's order: if
     the indexed axes are adjacent, the axes of `row` go to the place of the first indexed axis, otherwise to
     the front.
     """
@@ -212,7 +214,9 @@ class _Chosen:
 
 
 def _row(lowering: Lowering, sizes: Shape, indices: list[Value]) -> Value:
-    """The flat index of [i, j, …] in a table of `sizes`; -1, which reads zeros, if it lies outside."""
+    """The flat index of [i, j, …] in a table of `sizes`. Where [i, j, …] lies outside the table, it is -1,
+    which reads zeros.
+    """
     b = lowering.builder
     _require_small(math.prod(sizes))
     shape = broadcast_shape(value.shape for value in indices)
@@ -229,7 +233,9 @@ def _row(lowering: Lowering, sizes: Shape, indices: list[Value]) -> Value:
 
 
 def _flat_index(lowering: Lowering, shape: Shape, axis: int, chosen: View) -> Value:
-    """The flat index in x of every element that `chosen` selects along an axis; -1 if outside."""
+    """The flat index of every element that `chosen` selects along an axis of a tensor of this `shape`. It is
+    -1 where `chosen` is outside the axis.
+    """
     b = lowering.builder
     _require_small(math.prod(shape))
     if not shape:
@@ -247,8 +253,8 @@ def _flat_index(lowering: Lowering, shape: Shape, axis: int, chosen: View) -> Va
 
 
 def _added(lowering: Lowering, table: Value, row: Value, rows: int) -> Value:
-    """For each index from 0 to `rows` - 1, the sum of the rows of an f32 `table` to which `row` assigns this
-    index.
+    """Sums of rows of an f32 `table`. For each index r from 0 to `rows` - 1, row r of the result is the sum
+    of all table[n] for which row[n] is r.
     """
     require_f32(View.of(table))
     return lowering.call(embedding.embedding_grad, table, row, rows=rows)

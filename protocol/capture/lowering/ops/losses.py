@@ -76,7 +76,7 @@ def nll_loss_grad(
 
 @lowers(aten.mse_loss.default)
 def mse_loss(lowering: Lowering, node: torch.fx.Node, x: View, y: View, reduction: int = loss.MEAN) -> View:
-    """(x - y)^2 of every element, its mean or its sum."""
+    """The squares (x - y)^2 of all elements, or their mean, or their sum, as `reduction` says."""
     b = lowering.builder
     result = lowering.call(loss.mse_loss, *_pair(lowering, x, y), reduction=reduction)
     return View.of(b.reshape(result, tuple(node.meta["val"].shape)))

@@ -26,8 +26,8 @@ def require_f32(x: View) -> View:
 
 
 def shaped(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
-    """`x` expanded to the shape of torch's result. `x` may be smaller, because repeated axes have size 1 in
-    its operands (`Lowering.operand`).
+    """`x` expanded to the shape of torch's result. `x` may be smaller, because it was computed from operands
+    in which repeated axes have size 1 (`Lowering.operand`).
     """
     shape = tuple(node.meta["val"].shape)
     return x if x.shape == shape else x.apply(lowering.builder, aten.expand.default, shape)

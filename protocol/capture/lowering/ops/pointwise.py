@@ -223,8 +223,8 @@ def _halves(b: Builder, x: Value) -> tuple[Value, Value]:
 
 
 def _with_sign_of(b: Builder, rest: Value, y: Value) -> tuple[Value, Value]:
-    """Two results: whether the remainder `rest` is nonzero and its sign differs from that of y; and the
-    remainder, plus y where this is the case.
+    """Two results. The first tells whether the remainder `rest` is nonzero and has the opposite sign to y.
+    The second is the remainder, to which y is added where the first result is true.
     """
     zero = b.constant(DType.F32, (), 0.0)
     opposite = b.xor(b.lt(rest, zero), b.lt(y, zero))

@@ -68,7 +68,7 @@ def dropout(
 
 @lowers(aten.native_dropout_backward.default)
 def dropout_grad(lowering: Lowering, _: torch.fx.Node, g: View, mask: View, scale: float) -> View:
-    """g mask scale."""
+    """The product of g, `mask` and `scale`."""
     return View.of(_scaled(lowering, g, mask, scale))
 
 

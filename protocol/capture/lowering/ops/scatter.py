@@ -41,10 +41,11 @@ def zero(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> V
 
 @lowers(aten.empty_like.default, aten.empty.memory_format)
 def empty(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View | None:  # noqa: ARG001
-    """None for an empty tensor that is overwritten completely before it is read. Raises `Unsupported` for any
-    other.
+    """None for an uninitialised tensor, as `torch.empty` makes it, if it is overwritten completely before it
+    is read. Otherwise raises `Unsupported`.
 
-    Empty tensors that are written part by part have already been replaced by zeros, in `expansion.empties`.
+    Uninitialised tensors that are written part by part have already been replaced by zeros, in
+    `expansion.empties`.
     """
     if is_overwritten(node):
         return None

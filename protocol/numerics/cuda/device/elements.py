@@ -57,7 +57,7 @@ def _silu_slope(x):
 
 @triton.jit
 def _mapped(x, WHICH: tl.constexpr):
-    """The value at x of the function that has the number WHICH in `kernels.fused.Map`."""
+    """f(x), where f is the function that has the number WHICH in `kernels.fused.Map`."""
     if WHICH == 0:
         y = list_exp(x)
     elif WHICH == 1:

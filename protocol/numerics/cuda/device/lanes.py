@@ -1,8 +1,9 @@
 """Messages between lanes (protocol/program/library/lanes.py): the counterpart of native/lanes_body.h.
 
 A Triton program handles GROUPS groups of 64 blocks of BLOCK numbers, as tiles [GROUPS, 64, BLOCK]. A message
-has one exponent per group and, per block, one number and the number's index in the block. If BLOCK is 1, the
-message has no indices. A block whose index lies outside the block adds nothing.
+has one exponent for each group. For each block, it has one number and the index of this number in the block.
+If BLOCK is 1, the message has no indices. If an index is not a place within the block, the block adds
+nothing.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def _tile(
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """This program's tile: its values (zero outside the matrix), the index of its matrix in the batch, its
-    rows and its terms.
+    """This program's tile: its values (zero outside the matrix), then the index of its matrix in the batch,
+    the indices of its rows, and the indices of its terms.
     """
     along = tl.cdiv(k, BLOCK)
     tiles = tl.cdiv(m, ROWS) * along
@@ -72,9 +72,9 @@ def slice_rows(
 ):  # fmt: skip
     """Write slices[i, batch, row, term], the lowest digit first, with zeros for terms from k to `padded`.
 
-    If GIVEN, `exponents` [batch, row] holds exponents, otherwise the rows' largest magnitudes, as written by
-    `largest_of_rows`. With WHOLE, a BLOCK holds whole rows, and this kernel computes the largest magnitudes
-    and stores them in `exponents`. With INTEGERS, `x` is quantised already.
+    If GIVEN, `exponents` [batch, row] holds exponents. Otherwise it holds the rows' largest magnitudes. With
+    WHOLE, a BLOCK holds whole rows, and this kernel computes these magnitudes and stores them there. Without
+    WHOLE, `largest_of_rows` must have written them. With INTEGERS, `x` is quantised already.
     """
     value, batch, row, term = _tile(
         x, m, k, inner, outer_stride, inner_stride, row_stride, term_stride, ROWS, BLOCK

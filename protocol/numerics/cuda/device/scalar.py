@@ -195,8 +195,8 @@ def power64(k):
 
 @triton.jit
 def jam(x):
-    """An i64 that float64 holds exactly. If it and x are scaled by the same power of two, both round to the
-    same f32: section 8.
+    """Replace the i64 x by an i64 that float64 holds exactly. If both are scaled by the same power of two,
+    they round to the same f32: section 8.
     """
     low = x & 0x7FF
     sticky = (x - low) | tl.where(low != 0, 1024, 0).to(tl.int64)

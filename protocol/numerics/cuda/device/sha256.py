@@ -30,8 +30,9 @@ def _next(w0, w1, w9, w14):
 def compress(messages, out, constants, count, blocks, LANES: tl.constexpr):
     """Write the digests of `count` messages to `out`, u32 [8, count].
 
-    `messages` holds the padded messages, u32 [16 blocks, count]: each has `blocks` blocks of 16 words.
-    `constants` are the 64 round constants and the 8 initial hash values. All three are pointers to u32.
+    `messages` holds the padded messages, u32 [16 * blocks, count]. Each column is a message: `blocks` blocks
+    of 16 words. `constants` are the 64 round constants and the 8 initial hash values. All three are pointers
+    to u32.
     """
     lane = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     there = lane < count
