@@ -1,10 +1,10 @@
-"""The default budget of a task: twice the least price of a solver with default settings or, if tasks of
-similar size were sold on the chain, an amount that follows from their prices. Pure; amounts are token units.
+"""The default budget of a task. It is twice the least price of a solver with default settings. If tasks of
+similar size were sold on the chain, it follows from their prices instead. Pure; amounts are token units.
 
-The least price of such a solver follows from the task's operations, at the solver's default speed and prices
-(`protocol.tasks.usual_solver`), from gas, and from the capital cost of the solver's locks. A budget that
-follows from earlier tasks is kept between 1.25 and 4 times that price, so an account that pays itself for
-sham tasks cannot move budgets beyond these bounds.
+The least price of a solver with default settings follows from three things: the task's operations, at the
+solver's default speed and prices (`protocol.tasks.usual_solver`); gas; and the capital cost of the solver's
+locks. A budget that follows from earlier tasks is kept between 1.25 and 4 times the least price, so an
+account that pays itself for sham tasks cannot move budgets beyond these bounds.
 """
 
 from __future__ import annotations

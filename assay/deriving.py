@@ -1,9 +1,9 @@
-"""Derives the terms that a task file leaves out, for a given deployment, and the cost of trust under these
-terms.
+"""For a given deployment, derives the terms that a task file leaves out, and the cost of trust under the
+task's terms.
 
-Small changes of the chain's gas price seldom change the terms: by default, amounts follow from twice this
-price, rounded up to one digit, and a derived budget is rounded up to two digits. `assay.posting` notes the
-terms before it sends anything.
+Small changes of the chain's gas price seldom change the terms. By default, amounts are derived from twice the
+chain's gas price, and this doubled price is first rounded up to one digit. A derived budget is rounded up to
+two digits. `assay.posting` notes the terms before it sends anything.
 """
 
 from __future__ import annotations
@@ -114,12 +114,12 @@ class Derived:
 
     @classmethod
     def of(cls, description: Plan, place: Place, load: Load, sold: Sequence[Sold] = ()) -> Derived:
-        """Derive the terms of a task that puts this `load` on its parties. A budget that the file leaves out
-        follows from the tasks `sold` before. Raises NoRecommendation.
+        """Derive the terms of a task that puts this `load` on its parties. If the file gives no budget, the
+        budget depends on `sold`, the tasks that were sold earlier. Raises NoRecommendation.
 
         The periods depend on the number of segments per seat, this number depends on the periods and the
-        budget, and a derived budget depends on both. So this number and the budget start low and grow until
-        nothing changes.
+        budget, and a derived budget depends on both the periods and the number. So the number and the budget
+        start low and grow until nothing changes.
         """
         given = description.terms.fields()
         found = _derived(description, place, load, 1, given.get("budget") or _first_budget(place, load, sold))
@@ -138,7 +138,7 @@ class Derived:
 
     def asked(self, load: Load, sold: Sequence[Sold]) -> int:
         """The default budget under these terms. It follows from the least price of a solver with default
-        settings, and from the tasks `sold` before.
+        settings, and from `sold`, the tasks that were sold earlier.
         """
         figures = self.place.usual_solver
         least = least_price(
@@ -181,7 +181,7 @@ class Derived:
 
     @property
     def trust(self) -> TrustPrice:
-        """The cost of trust in the task's result, in parts."""
+        """The parts of the cost of trust in the task's result."""
         return trust_price(self.setting, RULES, self.amounts)
 
     def lines(self) -> list[str]:

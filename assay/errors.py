@@ -57,8 +57,8 @@ class NobodyTakes(SubmitterError):
 
 
 class NotMade(SubmitterError):
-    """The name given to `assay init` or `assay split` is invalid or taken, or the command cannot write to
-    that place.
+    """`assay init` or `assay split` cannot make its folder: the given name is invalid or taken, or the place
+    cannot be written to.
     """
 
 
@@ -97,7 +97,9 @@ class ProofError(SubmitterError):
 
 
 class ProofMalformed(ProofError):
-    """A file that cannot be read, or that is not a proof of a version that this release reads."""
+    """A file that cannot be read, that is not a proof, or that is a proof of a version that this release does
+    not read.
+    """
 
 
 class ProofMismatch(ProofError):

@@ -14,7 +14,7 @@ from protocol.node.words import duration
 WARM: Final = 2
 """Number of first steps that are not timed, because they compile and test kernels."""
 TOLD_AFTER: Final = 5.0
-"""Seconds of timed steps before the remaining time is shown."""
+"""The remaining time is shown once the timed steps have taken this many seconds."""
 
 
 class Estimate:

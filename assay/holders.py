@@ -1,8 +1,8 @@
 """The parties that serve a task's data: its solver, then the accounts of attested seats.
 
 Their answers are not trusted: a state must have the committed root, and segment roots must give the committed
-tree. A party that failed to serve a request is asked after the others. It is no longer asked after
-`MOST_FAILURES` failures, or after one failure that took more than `SLOW_SECONDS`.
+tree. Parties with fewer failed requests are asked first. After `MOST_FAILURES` failures, or after one failure
+that took more than `SLOW_SECONDS`, a party is not asked again.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from protocol.tasks.bundles import BundleError, BundleMismatch, BundleUnavailabl
 from protocol.tasks.bundles.sources import Source, open_source, read
 
 ANSWER_SECONDS: Final = 30
-"""Seconds for a server to answer. The server also gets the time that the bytes of its answer take at
-`LEAST_RATE`, and `TENSOR_SECONDS` for each tensor of a state.
+"""Seconds that every server gets for its answer. This time is extended by the time that the bytes of the
+answer take at `LEAST_RATE`, and by `TENSOR_SECONDS` for each tensor of a state.
 """
 MOST_FAILURES: Final = 3
 SLOW_SECONDS: Final = 10.0
@@ -141,8 +141,9 @@ def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Lim
 
 
 def _source(url: str, below: str, nbytes: int, limits: Limits, tensors: int = 0) -> Source:
-    """The files below the path `below` at a server's address. The time limit for all files together allows
-    for `nbytes` bytes, and for `tensors` tensors that the server has to read.
+    """A source of the files below the path `below` at a server's address. One time limit applies to all these
+    files together. It allows for a total of `nbytes` bytes, and for `tensors` tensors that the server has to
+    read.
     """
     due = ANSWER_SECONDS + math.ceil(nbytes / LEAST_RATE + tensors * TENSOR_SECONDS)
     seconds = min(limits.seconds, due)

@@ -73,8 +73,8 @@ def plan(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the number of machines, the steps per round and the message density with which a task's training
-    ends first, and what this costs.
+    """Find the schedule with which a task's training ends first, and what it costs. A schedule is a number of
+    machines, a number of steps per round and a message density.
 
     Measures the file's step on this machine. If links or speeds are given as a list, W machines use the first
     W of its entries. Needs no chain.

@@ -88,5 +88,7 @@ class Posting:
 
 
 def is_posting(home: Home, client: Client) -> bool:
-    """Whether an interrupted command has noted terms. If so, it may have locked their escrow."""
+    """Whether an interrupted command has noted terms. If so, that command may have locked the escrow for
+    these terms.
+    """
     return any(folder_of(home, client).glob("posting-*.json"))

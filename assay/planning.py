@@ -1,6 +1,6 @@
-"""`assay plan`: finds the number of machines, the steps per round and the message density with which a task's
-training ends first over given links. Computing times are measured on this machine; the rest is calculated
-(`protocol.lanes.schedule`). Needs no chain.
+"""`assay plan`: finds the schedule with which a task's training ends first over given links. A schedule is a
+number of machines, a number of steps per round and a message density. Computing times are measured on this
+machine; the rest is calculated (`protocol.lanes.schedule`). Needs no chain.
 """
 
 from __future__ import annotations
@@ -114,9 +114,9 @@ def plan(context: Context, file: Path, choices: Choices) -> None:
 
 
 def cost(schedule: Schedule) -> int:
-    """The cost in token units of the lane-hours of a schedule: all hours that all its lanes are occupied,
-    together. It consists of machines, power, the risk of delay, and a margin, at the figures of a solver with
-    default settings. Gas and stake are not included, because lanes use no contracts.
+    """The cost, in token units, of a schedule's lane-hours: the hours that each lane is occupied, summed over
+    all lanes. The cost consists of machines, power, the risk of delay, and a margin, at the figures of a
+    solver with default settings. Gas and stake are not included, because lanes use no contracts.
     """
     costs = usual_solver.costs(Fraction(0))
     hours = schedule.lane_hours * 3600
@@ -129,9 +129,12 @@ def cost(schedule: Schedule) -> int:
 def measured(
     captured: CapturedStep, seed: int, widths: Sequence[int], blocks: Sequence[int], folder: Path
 ) -> Times:
-    """Seconds of an inner step, and of a lane's other work in a round: absorbing, emitting, keeping its state
-    in `folder`, and checking and keeping the others' messages. Also the bytes of a message and its
-    announcement together, by block size.
+    """Measure what lanes need on this machine:
+
+    - the seconds of an inner step;
+    - the seconds of a lane's other work in a round: absorbing, emitting, keeping its state in `folder`, and
+      checking and keeping the others' messages;
+    - by block size, the bytes of a message together with its announcement.
     """
     state: State = captured.initial_state(seed)
 
@@ -155,7 +158,7 @@ def measured(
 
 
 def _absorbing(job: Lanes, seed: int) -> tuple[float, State]:
-    """Seconds to absorb the messages of a round, and a state between two rounds."""
+    """Measure the seconds to absorb the messages of a round. Also returns a state between two rounds."""
     interpreter = job.interpreter()
     state = job.train(job.initial_state(seed, 0), [job.nothing()] * job.width, interpreter)
     inbox = [job.message(state)] * job.width
@@ -168,7 +171,7 @@ def _emitting(job: Lanes, state: State) -> float:
 
 
 def _keeping(job: Lanes, state: State, folder: Path) -> tuple[float, float]:
-    """Seconds to hash and write a state, and to check and write a message."""
+    """Two measured times, in seconds: to hash and write a state, and to check and write a message."""
     step, types = job.inner, job.message_types
     message = [
         (bytes(canonical_buffer(x, type_.dtype)), type_, root)

@@ -224,8 +224,9 @@ def _taken(output: Output, terms: Terms, derived: Derived, choices: Choices) -> 
 def _sent(
     context: Context, client: Client, posting: notes.Posting, terms: Terms, given: dict[str, int]
 ) -> tuple[Terms, int | None] | None:
-    """The terms that an interrupted command, or a command run elsewhere, has already sent, and the id of
-    their task, which is None if it is not known yet. Returns None if nothing was sent.
+    """Find terms that were already sent, by an interrupted command or by a command run elsewhere. Returns
+    these terms and the id of their task; the id is None if it is not known yet. Returns None if nothing was
+    sent.
     """
     output = context.output
     for sent in filter(None, (posting.read(), terms)):

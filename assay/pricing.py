@@ -113,9 +113,9 @@ class Price:
 
 
 def price(context: Context, file: Path) -> None:
-    """Print the cost of the task in a file, in parts, and how long its stages take. Also print whether a
-    solver with default settings would bid on it and, if a chain is reachable, what the chain's newest tasks
-    cost. Raises SourceError, CaptureError, NoRecommendation, TermsError.
+    """Print what the task in a file costs, part by part, and how long its stages take. Also print whether a
+    solver with default settings would bid on the task. If a chain is reachable, also print what the chain's
+    newest tasks cost. Raises SourceError, CaptureError, NoRecommendation, TermsError.
     """
     settings, output, description = context.settings, context.output, read(file)
     with reached(context) as client:

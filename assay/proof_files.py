@@ -1,4 +1,6 @@
-"""Proofs of results on disk: in a file next to the state, and in the state's header."""
+"""How the proof of a result is stored on disk: in a file next to the state's file, and in the header of the
+state's file.
+"""
 
 from __future__ import annotations
 

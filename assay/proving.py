@@ -40,7 +40,9 @@ def prove(
     tensor_roots: Sequence[bytes],
     manifest: bytes,
 ) -> Proof:
-    """Make a proof of a task's result, whose tensors have these roots. Raises ResultError, ChainError."""
+    """Make a proof of a task's result. `tensor_roots` are the roots of the result's tensors. Raises
+    ResultError, ChainError.
+    """
     with client.connection.view() as block:
         view = client.market.task(task)
         require_result(view)

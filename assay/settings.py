@@ -32,8 +32,9 @@ class AssaySettings(ConnectionSettings):
     connections, because these come from many clients.
     """
     min_eligible: Annotated[int, Field(ge=1)] | None = None
-    """Number of registered accounts that must be eligible for a task before it is posted. Empty: three for
-    each seat and each juror, or one for each on a development chain. An account has one seat at a time.
+    """Number of registered accounts that must be eligible for a task before it is posted. If empty, three
+    accounts are needed for each seat and each juror; on a development chain, one account for each. An account
+    has one seat at a time.
     """
     patience: Annotated[float, Field(gt=0, le=10**7)] = 3600.0
     """Maximum seconds that `assay submit --wait` waits for enough eligible accounts."""

@@ -51,8 +51,8 @@ def captured(description: Description) -> Captured:
 
 
 def build(description: Description, start: Start | None = None) -> CapturedStep:
-    """Capture the step of a training of `description.steps` steps, which begins at `start` if that is given.
-    Raises SourceError, and CaptureError for operations that cannot be captured.
+    """Capture the step of a training that takes `description.steps` steps. If `start` is given, the training
+    begins at that state. Raises SourceError, and CaptureError for operations that cannot be captured.
     """
     from protocol.capture import CapturedStep
 

@@ -1,5 +1,5 @@
-"""`assay split`: turns a task's step into a job of several lanes, a folder that `solver lane` trains. Needs
-no chain.
+"""`assay split`: turns a task's step into a job of several lanes. The job is a folder, and `solver lane`
+trains it. Needs no chain.
 """
 
 from __future__ import annotations

@@ -160,10 +160,10 @@ def _verify_proof(
 
 
 def _unknown(context: Context, connection: Connection, proof: Proof) -> list[str]:
-    """Sentences on what is unknown about the contracts of a proof; none if a deployment file known on this
-    machine, or named by the command, has the same contracts. Without such a file, the proof's maker may have
-    deployed the contracts just for the proof. Raises ProofMismatch if the command names a deployment file
-    with other contracts.
+    """Sentences on what is unknown about the contracts of a proof. There are none if the deployment file that
+    the command names, or one that is known on this machine, has the same contracts. Otherwise the proof's
+    maker may have deployed the contracts just for the proof. Raises ProofMismatch if the command names a
+    deployment file with other contracts.
     """
     said, named = proof.deployment.addresses, context.settings.deployment
     if named is not None:

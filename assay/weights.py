@@ -52,8 +52,8 @@ def embedded_proof(path: Path) -> str | None:
 
 def compare(path: Path, state: Sequence[TensorEntry], roots: Sequence[bytes]) -> Weights:
     """Compare a file with the tensors of a state, given their entries in the manifest and their roots. The
-    file may lack some of these tensors, such as an optimiser's, but may not have others. Raises
-    WeightsMalformed, WeightsMismatch.
+    file may lack some of the state's tensors, such as an optimiser's, but may not hold any tensor that the
+    state does not have. Raises WeightsMalformed, WeightsMismatch.
     """
     due = {entry.name: (entry, root) for entry, root in zip(state, roots, strict=True)}
     with _opened(path) as file:

@@ -37,8 +37,8 @@ def rows() -> list[Row]:
 
 
 def _capturing(config: GPT2Config) -> tuple[Callable[[bool], CapturedStep], float]:
-    """A function that captures a model, with a preflight if its argument says so, and the model's number of
-    parameters in millions.
+    """Two results. The first is a function that captures a model, and runs a preflight if its argument is
+    true. The second is the model's number of parameters in millions.
     """
     torch.manual_seed(0)
     model = GPT2LMHeadModel(config).train()

@@ -144,7 +144,9 @@ def _expanded() -> Iterator[str]:
 
 
 def _core() -> Iterator[str]:
-    """Lines for the operations of torch's core ATen set without a rule or expansion, each with its reason."""
+    """Lines for those operations of torch's core ATen set that have neither a rule nor an expansion. Each
+    line gives the reason.
+    """
     names = sorted(name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::"))
     pairs = (name.removeprefix("aten::").partition(".") for name in names)
     overloads = (getattr(getattr(torch.ops.aten, name), overload or "default") for name, _, overload in pairs)

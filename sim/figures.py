@@ -75,7 +75,8 @@ def heat_map(
     log_x: bool = False,
     log_y: bool = False,
 ) -> Figure:
-    """`values` (len(up), len(across)) as colours, with contours, for example of zero profit.
+    """Draw `values` as colours, with contour lines, for example of zero profit. The shape of `values` is
+    (len(up), len(across)).
 
     If values have both signs, the colour map is centred on 0.
     """

@@ -139,7 +139,9 @@ ROLLUP: Final = Chain("L2", 25 * HOUR, 3 * DAY, Fraction(1, 100), RECOMMENDED.dr
 """
 SLOW_ROLLUP: Final = replace(ROLLUP, challenge_period=4 * DAY)
 MAINNET: Final = Chain("L1", HOUR, 5 * DAY, Fraction(1), 3 * TOKEN // 2)
-"""An L1. Its draw fee covers the 330,000 gas of a draw: about one token at 1 gwei and 3,000 tokens per coin."""
+"""An L1. Its draw fee covers the 330,000 gas of a draw. At 1 gwei and 3,000 tokens per coin, this gas costs
+about one token.
+"""
 
 
 def lines() -> Iterator[str]:

@@ -86,8 +86,8 @@ class Assignment:
         self._warned = False
         self._stalled = False
         self.failed_after = 0.0
-        """Seconds from the training's last step, or from its start, to its failure, if the last tick raised
-        that failure; otherwise 0.
+        """If the last tick raised the failure of the training: the seconds from the training's last step to
+        this failure, or from the training's start if it did no step. Otherwise 0.
         """
         self._committer = Committer(context, self.run_store)
 
@@ -281,8 +281,9 @@ class Assignment:
         self._progress.step(self.task, number, state)
 
     def _log_scales(self, state: State) -> None:
-        """Log how far the largest value of a contraction's row exceeds the row's typical values, for the row
-        where this is worst: it may leave them few bits. This computation costs as much as one step.
+        """Log how far the largest value of a contraction's row exceeds the row's typical values. A large
+        excess may leave the typical values few bits. Only the worst case is logged. This computation costs as
+        much as one step.
         """
         found = scales(self._work.program, state, self._work.fixed, self._work.kernels, self._hints)
         if not found:

@@ -81,8 +81,9 @@ class Assignments:
             self._ending[task] = in_thread(partial(_end_loaded, loading))
 
     def failed_for(self, task: int) -> float:
-        """Seconds that a task's failed work in the background took: since its loading began or, once it is
-        loaded, from its training's last step to the failure.
+        """Seconds that a task's failed background work took. If loading failed, they are counted from the
+        beginning of the loading. If the training failed, they are counted from its last step, or from its
+        start. 0 if nothing failed.
         """
         if task in self._loading and self._loading[task][0].done():
             return time.monotonic() - self._loading.pop(task)[1]

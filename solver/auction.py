@@ -113,9 +113,9 @@ class Auction:
         self._swept = True
 
     def _new(self, posted: range) -> list[int]:
-        """The posted tasks that the database does not know, that take bids, and that the settings allow.
-        Tasks that the database does not know, but that this solver has won, or in which the best bid is its
-        own, are taken up instead.
+        """Those of the posted tasks on which a bid may be considered: the database does not know them, they
+        take bids, and the settings allow them. If this solver has won a task that the database does not know,
+        or has the best bid on it, the task is taken up instead, and is not in the list.
         """
         only, database = self._context.settings.tasks, self._context.database
         unknown = [task for task in posted if database.task(task) is None]
@@ -153,9 +153,9 @@ class Auction:
         return then == self._occupied(task) and any(then) and self._context.client.now() <= until
 
     def _occupied(self, task: int) -> tuple[list[int], int]:
-        """The taken tasks, and the number of tasks other than `task`, under all contracts, whose bundles this
-        process has not read. Until a task's bundle is read, its games count for as much as its terms allow,
-        and it leaves no memory for another task.
+        """The taken tasks, and the number of other tasks than `task` whose bundles this process has not read.
+        This number counts tasks under all contracts. Until a task's bundle is read, its games count for as
+        much as its terms allow, and it leaves no memory for another task.
         """
         traces, held = self._context.traces, self._context.held
         unknown = sum(
@@ -247,8 +247,9 @@ class Auction:
 
     def _offer(self, terms: Terms, view: TaskView, rates: Rates | None = None) -> tuple[Offer, str]:
         """The bid to make now, and the device for the training. `rates` are by default those of this machine.
-        Raises _NotNow if the reason against a bid may disappear when the tasks already taken end or bundles
-        are read, _NotYet if it may disappear when the running fetches end, and otherwise _NotWorth.
+        If no bid can be made, raises one of three errors: _NotNow if the reason may disappear when the tasks
+        that are already taken have ended, or when bundles have been read; _NotYet if the reason may disappear
+        when the running fetches end; otherwise _NotWorth.
         """
         if self._ends:
             raise _NotWorth("new work is taken under later contracts")
@@ -297,9 +298,9 @@ class Auction:
             raise _NotWorth(refusal)
 
     def owed(self, task: int | None = None) -> int:
-        """Token units that must stay free for the stakes of all tasks, except `task`, that this solver may
-        still submit. If this solver's bid has locked a task's delay penalty, the penalty is deducted, because
-        the submission releases it.
+        """Token units that must stay free for stakes: those of all tasks that this solver may still submit,
+        except `task`. If this solver's bid has locked a task's delay penalty, the penalty is deducted,
+        because the submission releases it.
         """
         client, owed = self._context.client, 0
         for other in (*self._staged(Stage.TRAINING), *self._standing()):

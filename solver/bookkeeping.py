@@ -60,8 +60,9 @@ class Bookkeeper:
         return [] if sender is None else sender.journal.signed(nonce)
 
     def _begin(self, entries: Sequence[Entry]) -> int:
-        """The first block to read: that of the deployment or, if the journal has all of the account's
-        transactions and the first of them was mined later, that transaction's block.
+        """The first block to read. It is usually the deployment's block. If the journal has all of the
+        account's transactions, and the first of them was mined after that block, it is the block of this
+        first transaction.
         """
         deployed = self._client.deployment.block
         mined = [entry.block for entry in entries if entry.block is not None]

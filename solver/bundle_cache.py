@@ -122,8 +122,8 @@ def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:
 
 
 def _others_lie_here(context: Context, terms: Terms) -> bool:
-    """Whether the folder of candidates has bundles, other than that of these terms, that no standing bid and
-    no won task needs. Such a bundle is soon deleted, or its task is bid on.
+    """Whether the folder of candidates has a bundle that is neither for these terms nor needed by a standing
+    bid or a won task. Such a bundle is soon deleted, or its task is bid on.
     """
     tasks = context.database.live(Stage.BID, Stage.TRAINING, Stage.SUBMITTED)
     needed = {terms.bundle_hash.hex(), *(context.terms(task).bundle_hash.hex() for task in tasks)}

@@ -27,9 +27,9 @@ KEPT_RESULTS = 16
 
 
 READERS = 32
-"""How many clients of one share of the server may wait for a checkpoint's tensor. The limit matters only for
-clients without a share, because an address has fewer connections than this. Each client costs a read and a
-hash, which take seconds for the largest tensors.
+"""How many clients of one share of the server may wait for a checkpoint's tensor. Clients without a share
+count as one share. Only they can reach the limit, because an address has fewer connections than this. Each
+client costs a read and a hash, which take seconds for the largest tensors.
 """
 
 

@@ -151,7 +151,7 @@ class Prospect:
 
     @property
     def an_hour(self) -> float:
-        """Token units per hour of training by which the price exceeds the floor."""
+        """How much the price exceeds the floor, in token units per hour of training."""
         return (self.price - self.floor) / max(self.seconds, 1.0) * 3600
 
 

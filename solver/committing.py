@@ -81,8 +81,9 @@ class Committer:
         later ones have a consistency proof and an empty path. Returns None if that many checkpoints are
         committed already.
 
-        An earlier commitment may be mined in between, for example after NotMined or a restart. The proof then
-        begins at the wrong size and is made again. Raises Reverted if the committed size is still the same.
+        After the proof is made, an earlier commitment may still be mined, for example after NotMined or a
+        restart. Then the market reverts, because the proof begins at the wrong size, and the proof is made
+        again. If the market reverts although the committed size has not changed, raises Reverted.
         """
         tree = self._run_store.tree.at(size)
         while (before := self._on_chain()) < size:

@@ -19,7 +19,7 @@ from protocol.errors import InternalError
 from protocol.node.http_clients import site_of
 
 SHARES = 8
-"""How many shares of the server must be full of unread answers before no other share gets an answer."""
+"""How many shares of the server must be full of unread answers before the other shares are refused."""
 
 WAITING: Final = 256
 """Maximum number of clients that wait for one kind of answer: a quarter of `http_shares.MAX_CONNECTIONS`, so
@@ -67,8 +67,8 @@ class OneAtATime:
 
     @asynccontextmanager
     async def turn(self, share: Hashable = None) -> AsyncIterator[None]:
-        """A context that begins with the turn of a client of `share`, and holds the turn until it ends.
-        Raises Busy.
+        """A context that begins when a client of `share` gets the turn. The client keeps the turn until the
+        context ends. Raises Busy.
         """
         if self._held:
             await self._wait(share)

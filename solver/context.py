@@ -174,8 +174,8 @@ class Context:
         return max(0, free - self.unwritten(but))
 
     def unwritten(self, but: int | None = None) -> int:
-        """Bytes of the checkpoints that are still to be written for the tasks, except `but`, that this solver
-        trains or has the best bid on. Raises ChainError.
+        """Bytes of checkpoints that are still to be written for the tasks that this solver trains or has the
+        best bid on. The task `but` is not counted. Raises ChainError.
         """
         due = 0
         for task, terms in self.engaged(Stage.BID, Stage.TRAINING).items():

@@ -251,7 +251,7 @@ def _is_own(connection: socket.socket) -> bool:
 
 def _line(connection: socket.socket, most: int, seconds: float) -> bytes | None:
     """The first line that a connection sends; None if the line has more than `most` bytes, or if the
-    connection ends before it. Raises TimeoutError after `seconds`, and OSError.
+    connection ends before the line does. Raises TimeoutError after `seconds`, and OSError.
     """
     read, until = bytearray(), time.monotonic() + seconds
     while len(read) <= most:

@@ -32,8 +32,8 @@ CREATE TABLE checkpoints (
 
 class Stage(StrEnum):
     """How far this solver has come with a task. A successful task goes through BID, TRAINING, SUBMITTED and
-    OVER. OUTBID means that this solver has bid, but another solver is ahead or has the task, or bidding has
-    ended; a re-organisation may still change that.
+    OVER. OUTBID means that this solver's bid has not won: another solver is ahead, another solver has the
+    task, or bidding has ended. A re-organisation may still change that.
     """
 
     REFUSED = "refused"
@@ -113,7 +113,7 @@ class Database(NodeDatabase):
         return self._rows("WHERE stage = ? ORDER BY task DESC LIMIT ?", stage.value, count)[::-1]
 
     def live(self, *stages: Stage) -> list[int]:
-        """The tasks in these stages, which must be among `LIVE`, by id. Reads nothing from disk."""
+        """The tasks in these stages, by id. The stages must be among `LIVE`. Reads nothing from disk."""
         with self._lock:
             return sorted(task for task, stage in self._live.items() if stage in stages)
 

@@ -2,14 +2,14 @@
 6).
 
 `Strategy.defence` chooses the moves. This module sends each of them once, even across restarts. While moves
-are computed nothing else computes (`turns`), except an answer in another game that is due earlier: a long
-replay pauses for it between two steps. All moves that a game asks for are sent together. While they wait for
-their blocks, the next game's moves are computed. So each move costs its computing time, but the time of
-inclusion is spent only once.
+are computed, nothing else is computed (`turns`), with one exception: if an answer in another game is due
+earlier, a long replay pauses for it between two steps. All moves that a game asks for are sent together.
+While they wait for their blocks, the next game's moves are computed. So each move costs its computing time,
+but the time of inclusion is spent only once.
 
 What is known of a game holds as long as the block in which it was seen is on the chain. After a
-re-organisation, games that were seen later are read again: a number may belong to another task's game, and a
-closed game may be open.
+re-organisation, the games that were seen in blocks no longer on the chain are read again: a number may now
+belong to another task's game, and a closed game may be open again.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Defence:
         self._seen = 0
         """Games up to this number have been read."""
         self._stops: list[tuple[int, str, int]] = []
-        """For each of the last looks, its block's number and hash and the number of games that had been read
-        by then. The looks reach back `reorg_depth` blocks.
+        """One entry for each of the last looks: the number of its block, the hash of this block, and how many
+        games had been read by then. The looks reach back `reorg_depth` blocks.
         """
         self._ended: dict[int, int] = {}
         """Maps each closed game to the number of the block in which it was closed, until that block is
@@ -271,7 +271,7 @@ class Defence:
         return found
 
     def _drop_what_is_over(self) -> None:
-        """Close the games of finished tasks: they cannot be lost any more, whatever they still demand."""
+        """Stop watching the games of finished tasks: they cannot be lost any more, whatever they still demand."""
         rows = {task: self._context.database.task(task) for task in set(self._tasks.values())}
         over = {task for task, row in rows.items() if row is not None and row.stage is Stage.OVER}
         for number in [number for number, task in self._tasks.items() if task in over]:

@@ -1,10 +1,10 @@
 """Confines a failure in one task or game: the failure is logged and counted, and the work is tried again
 after a pause.
 
-A peer, a bundle, an answer of the chain or a model may fail in unforeseen ways, and one stake must not
-depend on another task's data. A pause lasts as long as the failed work took, so slow failures leave at
-least half of the time to other tasks. Of repeated failures, the first, second, fourth and so on are logged.
-If this machine computes wrong bits, that is not the task's fault, and the error is raised.
+A peer, a bundle, a model or an answer of the chain may fail in unforeseen ways, and the stake of one task
+must not depend on another task's data. A pause lasts as long as the failed work took, so slow failures leave
+at least half of the time to other tasks. Of repeated failures, the first, second, fourth and so on are
+logged. If this machine computes wrong bits, that is not the task's fault, and the error is raised.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def read_gpus() -> list[Reading]:
 
 
 def watts(readings: list[Reading], devices: int) -> float | None:
-    """The most watts that a number of these GPUs (`devices`) may draw together: the sum of the highest
-    limits. A GPU that does not report its limit is not counted. None if no GPU reports its limit.
+    """The most watts that `devices` of these GPUs may draw together: the sum of the `devices` highest limits.
+    A GPU that does not report its limit is not counted. None if no GPU reports its limit.
     """
     limits = sorted((one.power_limit for one in readings if one.power_limit is not None), reverse=True)
     return sum(limits[:devices]) if limits else None

@@ -130,7 +130,7 @@ def by_month_and_task(entries: Iterable[Flow | Spent]) -> dict[tuple[str, int], 
 
 
 def open_locks(flows: Iterable[Flow]) -> dict[int, int]:
-    """The tasks of this account's locks that still hold tokens, by lock number."""
+    """Maps the number of each lock of this account that still holds tokens to the lock's task."""
     left: dict[int, int] = {}
     tasks: dict[int, int] = {}
     for flow in flows:

@@ -19,8 +19,8 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 MAX_TARGET = 1_024
-"""Limit on the bytes of path and query. The longest legitimate ones name eight call instructions of five
-digits.
+"""Limit on the bytes of a request's path and query together. The longest legitimate requests name eight call
+instructions by numbers of five digits.
 """
 SEND_SECONDS = 30.0
 """Seconds for one piece of an answer (at most 1 MiB): a reader slower than 35 KB/s is cut off."""

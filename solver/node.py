@@ -148,9 +148,9 @@ class SolverNode(Node):
         self._short = False
         """Whether tokens are missing because tasks under earlier contracts still lock stakes."""
         self._accounts = self._withdraw = False
-        """Two flags: the ledger must be brought up to date (`_accounts`), set when a task is over; tokens must
-        be withdrawn (`_withdraw`), set when a task was settled or is void. Both are set again if a withdrawal
-        fails.
+        """`_accounts`: whether the ledger must be brought up to date; set when a task is over. `_withdraw`:
+        whether tokens must be withdrawn; set when a task was settled or is void. Both are set again if a
+        withdrawal fails, unless the contract refused it.
         """
         self._failures = Failures("task", metrics, self.context.log)
         others = [at for one in self._earlier for at in one.context.client.contracts]
@@ -311,7 +311,9 @@ class SolverNode(Node):
         return self.context.machine.why_not if self._is_sound() else "a run was refused, or a stake slashed"
 
     def _elsewhere(self) -> dict[str, Terms]:
-        """The terms of tasks that were or may be taken under the other contracts of this process, by name."""
+        """The terms of this solver's tasks, and of the tasks that it may still win, under the other contracts
+        of this process. The keys name the task and its market.
+        """
         leading = self._leading or self
         return {
             f"task {task} of market {node.context.client.market.address}": terms
@@ -350,8 +352,8 @@ class SolverNode(Node):
             assignment.close(wait=False)
 
     def _give_back(self, task: int, mine: bool) -> None:
-        """Stop the training of a task that a re-organisation has taken from this solver. If its bid is the
-        best (`mine`), bidding goes on; otherwise the auction watches the task.
+        """A re-organisation took a won task from this solver: stop the training. If this solver's bid is the
+        best (`mine`), it goes on bidding for the task; otherwise the auction watches the task.
         """
         self.context.log.warning("a re-organisation took a won task back", task=task, best_bid=mine)
         stage = Stage.BID if mine else Stage.OUTBID
@@ -403,8 +405,8 @@ class SolverNode(Node):
             self.context.sends.begin(0, "account", partial(self._bring_accounts, kept))
 
     def _bring_accounts(self, kept: int | None) -> None:
-        """Withdraw the tokens above `kept` units from the vault, unless `kept` is None, and bring the ledger
-        up to date. If the withdrawal fails, it is tried again, unless the contract refused it.
+        """Withdraw the free tokens above `kept` units from the vault (nothing if `kept` is None), then bring
+        the ledger up to date. A failed withdrawal is tried again later, unless the contract refused it.
         """
         try:
             if kept is not None:
@@ -448,8 +450,8 @@ class SolverNode(Node):
         """Deposit the missing part of the stake. Tokens that are already in the vault, or locked, count
         towards the stake.
 
-        If the account has too few tokens, nothing is deposited. The error is raised, unless this solver has
-        taken tasks or locked stakes: it then goes on with the tokens in the vault.
+        If the account has too few tokens, nothing is deposited. If this solver has taken tasks or locked
+        stakes, it then goes on with the tokens in the vault; otherwise the error is raised.
         """
         error = stakes.bring(self.context)
         if error is None:

@@ -18,7 +18,7 @@ MonthOption = Annotated[str | None, typer.Option(help="Only this month of UTC, s
 
 
 def add_operating(app: typer.Typer) -> None:
-    """Add all of these commands."""
+    """Add the commands of this module to `app`."""
     for function in (bench, status, earnings, pause, resume, drain, stop):
         command(app)(function)
     command(app, connection=SENDS)(check)
@@ -51,8 +51,8 @@ def check(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Check everything that `run` needs, and say what to do: device, disk, clock, chain, balances, address,
-    profit.
+    """Check everything that `run` needs (device, disk, clock, chain, balances, address, profit), and say what
+    to do.
 
     The exit code is 0 without a problem, 1 if a later try may help, otherwise 2.
     """

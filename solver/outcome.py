@@ -12,9 +12,9 @@ from solver.errors import SolverError, StakeSlashed
 def outcome(
     ended: Sequence[tuple[int, TaskStatus]], refused: Sequence[SolverError], drained: bool, once: bool
 ) -> ExitCode | None:
-    """The exit code; None if the process continues. The process ends after a slash, a refused run, an order
-    to drain and, with `once`, after the first task. `ended` are tasks of all deployments, so several may
-    have the same number. Raises StakeSlashed, and the error of a refused run.
+    """How the process ends; None if it continues. If a task's stake was slashed, raises StakeSlashed. If a
+    run was refused, raises the error of that run. If the solver is `drained`, or with `once` after the first
+    task, returns the exit code. `ended` are tasks of all deployments, so several may have the same number.
     """
     if not (ended or refused or drained):
         return None

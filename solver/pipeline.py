@@ -22,11 +22,11 @@ each takes the memory of a state.
 
 
 class Pipeline:
-    """Appends states to `run_store` on its own thread, which calls `on_kept` after each state. All methods
-    must be called by one other thread.
+    """Appends states to `run_store` on its own thread, and calls `on_kept` on that thread after each state.
+    All methods must be called by one and the same other thread.
 
-    An error on the pipeline's thread is final: `check`, `put` and `drain` raise it from then on, and no
-    later state is kept.
+    An error on the pipeline's thread is final: `check`, `put` and `drain` raise it from then on, and no later
+    state is kept.
     """
 
     def __init__(self, run_store: RunStore, on_kept: Callable[[], None] = lambda: None) -> None:

@@ -1,9 +1,9 @@
 """Decides where tasks are trained: on which of this machine's devices, and whether the memory has room for
 one more task.
 
-A submitted task still takes memory until it is over. On the CPU, this is always the memory of the tensors
-that are read instead of mapped. On a GPU, it is the memory of a step, dataset included, while the task is
-defended.
+A submitted task still takes memory until it is over. On the CPU, it takes memory during all that time, for
+those of its tensors that are read instead of mapped. On a GPU, it takes the memory of one step, dataset
+included, but only while the task is defended.
 
 A task stays on the device on which it was placed when it was bid on. After a restart it goes to the least
 occupied device. Tasks of several deployments may have the same number, and then share a device.
@@ -92,9 +92,10 @@ class Places:
         return needs // WORKSPACE if self._copies(device) else held.read
 
     def room(self, device: str, programs: Iterable[bytes], kept: Iterable[int | None] = ()) -> float:
-        """Bytes of a device's memory that the trainings of these programs and the submitted tasks leave free.
-        `kept` has the bytes that each submitted task takes. Infinite if the device's memory is not known;
-        otherwise 0 if the bytes of any of these tasks are not known yet.
+        """Bytes of a device's memory that are left for another training, beside the trainings of these
+        programs and the submitted tasks. `kept` has the bytes that each submitted task takes. The result is
+        infinite if the device's memory is not known. Otherwise it is 0 if the bytes of any training or
+        submitted task are not known yet.
         """
         memory = self._memory(device)
         if memory is None:

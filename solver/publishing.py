@@ -1,10 +1,10 @@
 """Writes the answers of the solver's server as files to a public bucket or folder, so that a node behind NAT
 needs no open port.
 
-Names in the place are the paths of `solver.server`, so clients use the bucket like a server: bundles,
-committed roots, and the groups of tensors of committed checkpoints. Replays, digests and results need no more than
-that. Answers that a server computes on request, about the inside of a segment, are missing; the parties of a
-game demand these on-chain (docs/spec/dispute.md section 6).
+A file's name in the place is its path in `solver.server`, so clients use the bucket like a server. The place
+has the bundles, the committed roots, and the groups of tensors of committed checkpoints. Replays, digests and
+results need no more than that. The place lacks the answers that a server computes on request, about the
+inside of a segment; the parties of a game demand these on-chain (docs/spec/dispute.md section 6).
 
 A task's roots are written after the tensors under them. So a restarted process sees from the roots in the
 bucket how far an earlier one came, and no reader finds a root whose state is missing.
@@ -40,7 +40,8 @@ class Publisher:
         self._failures = Failures("publishing", context.metrics, context.log)
         self._run_stores: dict[int, RunStore] = {}
         self._done: dict[int, int] = {}
-        """The number of leaves of the largest published tree, by task; 0 once only the bundle is published.
+        """By task: the number of leaves of the largest published tree, or 0 if so far only the bundle is
+        published.
         """
         self._running: tuple[int, Future[int], float] | None = None
         self._writing = threading.Lock()
@@ -127,9 +128,9 @@ class Publisher:
 
 
 def _common(published: bytes | None, roots: list[bytes]) -> int:
-    """How many of the roots are already published: all of them if the place has these roots and more, because
-    roots lost here are computed again; 0 if the place has the roots of another run, for example on another
-    chain.
+    """How many of `roots` are already published. The place may have all of these and more, if later roots
+    were lost here and are computed again; then all of `roots` are published. 0 if the place has the roots of
+    another run, for example on another chain.
     """
     own, there = b"".join(roots), published or b""
     shorter = min(len(own), len(there))

@@ -36,7 +36,7 @@ from solver.database import CheckpointRow, Database
 from solver.errors import KeepingError, RunStoreError
 
 Materials = tuple[tuple[Tensor, ...], Executor]
-"""The dataset's tensors followed by the constants, and the executor of the steps."""
+"""A pair: first the tensors (those of the dataset, then the constants), second the executor of the steps."""
 
 WRITERS = 2
 """Threads that hash and write one checkpoint, so that one can hash while another waits for the disk."""
@@ -221,8 +221,8 @@ class RunStore:
         return Replay(self.program, fixed, executor, self.segment_steps, self.state, lambda: self.roots())
 
     def _stored(self, number: int) -> list[Stored]:
-        """The content of a checkpoint's manifest. The last one is kept in memory, because clients request its
-        tensors one after the other.
+        """The content of a checkpoint's manifest. The manifest that was read most recently is kept in memory,
+        because clients request a checkpoint's tensors one after the other.
         """
         last = self._last
         if last is None or last[0] != number:

@@ -48,8 +48,8 @@ Answer = TypeVar("Answer")
 
 
 def application(catalog: Catalog, questions: OneAtATime | None = None, budget: Budget | None = None) -> App:
-    """The HTTP service for a catalog, as an ASGI app. `questions` limits the replays, and `budget` limits the
-    bytes of answers in memory that are being sent; both default to the catalog's.
+    """The HTTP service for a catalog, as an ASGI app. `questions` limits the replays. `budget` limits the
+    bytes of the answers that are in memory while they are sent. Both default to the catalog's.
     """
     api = FastAPI(title="Assay solver", openapi_url=None, docs_url=None, redoc_url=None)
     answering = catalog.answering

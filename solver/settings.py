@@ -166,8 +166,8 @@ class SolverSettings(NodeSettings):
         traces: Mapping[bytes, Traces],
     ) -> Figures:
         """The bidder's figures. `free` is in token units, `disk` in bytes, `gas_price` in wei. `taken` has
-        the terms of the tasks that the bidder has or may win, and `traces` the traces of known programs by
-        id. The free memory of devices is not included.
+        the terms of the bidder's tasks, and of those that it may still win. `traces` has the traces of known
+        programs, by program id. The free memory of devices is not included.
         """
         return Figures(
             free,

@@ -30,7 +30,7 @@ slower call reverts and costs gas.
 def advance(context: Context, view: TaskView, terms: Terms) -> None:
     """Start what is due now for a submitted task. An empty or silent seat is drawn again, however long that
     takes, because ending the task instead would pay this solver nothing. The task is not settled while a
-    claim is open, or before the seats that a claim delays have attested.
+    claim is open. If a claim has delayed seats, it is not settled until these seats have attested.
     """
     client = context.client
     seen = observe(client, view)
@@ -57,7 +57,7 @@ def _end_claim(context: Context, seen: Observation, terms: Terms) -> None:
 
 
 def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:
-    """The costs of a finished task to this solver, in tokens, by kind; empty if it was paid."""
+    """What a finished task has cost this solver, in tokens, by kind of loss; empty if this solver was paid."""
     unpaid = {"price_tokens": view.price / TOKEN}
     if view.status is TaskStatus.REFUNDED:
         return {"penalty_tokens": terms.delay_penalty / TOKEN, **unpaid}

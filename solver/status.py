@@ -20,8 +20,8 @@ Steps = Callable[[int], tuple[int, int, float | None] | None]
 
 @dataclass(frozen=True)
 class TaskRow:
-    """A task that is not over. While it is trained, `of` is the number of all its steps, `steps` the number
-    of those that are done, and `seconds_needed` the time that the others take.
+    """A task that is not over. While it is trained, `of` is the total number of its steps, `steps` says how
+    many of them are done, and `seconds_needed` how long the remaining ones take.
     """
 
     task: int

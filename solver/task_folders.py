@@ -1,10 +1,11 @@
-"""The data of each task that the solver keeps on disk: a folder with its checkpoints and the name of its
+"""What the solver keeps on disk for each task: a folder with the task's checkpoints and the name of its
 bundle.
 
 A task is kept as long as its folder exists. The folder is removed in one step (`protocol.node.disk.remove`),
-then the rows of its checkpoints; leftovers of a killed process are removed at the next start. The row that
-says how the task ended stays. Bundles are in the account's own folder, and are deleted with the last task
-that needs them. Other parties of this home folder have their own links to the same files (`link_bundle`).
+and then the rows of its checkpoints are deleted; leftovers of a killed process are removed at the next start.
+The row that says how the task ended stays. Bundles are in the account's own folder, and are deleted with the
+last task that needs them. Other parties of this home folder have their own links to the same files
+(`link_bundle`).
 """
 
 from __future__ import annotations

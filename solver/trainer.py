@@ -15,8 +15,8 @@ from solver.training import Training
 class Trainer:
     """Trains all remaining segments, starting at once. `make` opens the training, on the trainer's thread.
 
-    `on_step` and `on_segment` are called after each step and segment. Once it has `ended`, all trained
-    segments are in the run store unless there was a `failure`, and all memory is released.
+    `on_step` and `on_segment` are called after each step and segment. Once the trainer has `ended`, all
+    memory is released. All trained segments are then in the run store, unless there was a `failure`.
     """
 
     def __init__(

@@ -23,11 +23,11 @@ loaded at the same time but must not keep the bundle of a won task out of memory
 def by_device(
     context: Context, terms: Terms, trained: Sequence[int], submitted: Sequence[int], figures: Figures
 ) -> Iterator[tuple[str, Figures]]:
-    """Each device, with the bidder's figures for training a task of these terms there. The device with the
-    least work comes first. The figures include the tasks placed on the device that are or may be `trained`,
-    those placed there that are `submitted`, and the tasks under other contracts, which count as submitted.
-    Memory is considered only once the task's bundle has been read, because torch, which measures the memory,
-    is not loaded before. Raises ChainError.
+    """Pairs of a device and the bidder's figures for training a task of these terms there. The device with
+    the least work comes first. The figures take account of these tasks: the `trained` ones placed on the
+    device (those that are trained or may have to be), the `submitted` ones placed there, and those under
+    other contracts, which count as submitted. The figures cover memory only once the task's bundle has been
+    read: torch measures the memory, and is not loaded before that. Raises ChainError.
     """
     needs = context.places.needs(terms.program_id)
     places = context.places
@@ -47,7 +47,9 @@ def by_device(
 
 
 def _kept(context: Context, device: str, submitted: Sequence[int]) -> Iterator[int | None]:
-    """For each task whose training is over, the bytes that it may take on a device; None if these are not known."""
+    """For each submitted task placed on a device, and each task under other contracts: the bytes that it may
+    take there; None if these are not known.
+    """
     places = context.places
     own = [context.terms(task) for task in submitted if places.of(task) == device]
     for terms in (*own, *context.elsewhere().values()):
@@ -55,10 +57,11 @@ def _kept(context: Context, device: str, submitted: Sequence[int]) -> Iterator[i
 
 
 def _with_maps(context: Context, terms: Terms, tasks: Sequence[int], figures: Figures) -> Figures:
-    """The figures, completed with the number of memory maps that the task's bundle needs and the number that
-    the other tasks' bundles leave. Tasks with the same bundle share its maps, except tasks under other
-    contracts, which may have another copy. A bundle that has not been read yet counts as the most maps that a
-    bundle may take.
+    """The figures, completed with two numbers of memory maps: the number that the task's bundle needs, and
+    the number that the other tasks' bundles leave. `tasks` with the same bundle share its maps, so the first
+    number is 0 if one of them has the task's bundle. Tasks under other contracts share no maps, because they
+    may have another copy of the bundle. Another task's bundle that has not been read yet counts as the most
+    maps that a bundle may take.
     """
     own = {context.terms(task).bundle_hash for task in tasks}
     bundles = [*own, *(other.bundle_hash for other in context.elsewhere().values())]

@@ -117,10 +117,10 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def undecided(context: Context, seen: Observation) -> list[int]:
-    """The numbers of our looks that may still accuse another party or take its lock, and of those whose
-    accusation is open. If the task were settled now, the looked-at seat would keep its lock. After the time
-    for challenges, a look can accuse only if the solver's step tree is on the chain, because no game can be
-    opened to obtain the tree any more. Raises ChainError.
+    """Our undecided looks, by number: those that may still accuse another party or take its lock, and those
+    whose accusation is open. If the task were settled now, the looked-at seat would keep its lock. After the
+    time for challenges, a look can accuse only if the solver's step tree is on the chain, because no game can
+    be opened to obtain the tree any more. Raises ChainError.
     """
     return [
         look.number
@@ -190,7 +190,9 @@ def _drop(
 def _is_turned(
     context: Context, seen: Observation, asked: Challenge, roots: Sequence[bytes], step_root: bytes
 ) -> bool:
-    """Whether the solver's step tree differs from ours. If so, our game continues against the solver."""
+    """Whether the solver's step tree differs from ours. If so, notes that our challenge continues against the
+    solver.
+    """
     if step_tree(roots).root == step_root:
         return False
     context.log.warning("different", task=asked.task, segment=asked.segment, solver=seen.view.solver)

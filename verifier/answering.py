@@ -46,7 +46,9 @@ def contests(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, Accused]]:
-    """Looks that accuse one of our seats or looks, each with the accused seat or look and the accusation."""
+    """For each accusation against one of our seats or looks: the look that accuses, the accused seat or look,
+    and the accusation.
+    """
     if seen.view.status is not TaskStatus.SUBMITTED or not seen.accusations:
         return
     own = {seat.number: seat for seat in seen.places if seat.account in context.clients}

@@ -3,17 +3,17 @@ differences from the commitment.
 
 Each action is decided from the chain and the database each time, so a restart or a failure costs at most a
 replay. A segment gets its verdict in steps: fetch the bundle, load it, ask the solver for the state before
-the segment, replay. If the solver does not serve that state, the task is run from its start; if the terms
-have jurors, `item_claims` claims that the state is unavailable instead. This module also fetches and loads
-the items that our own jurors (`juror`) need. Only fetching and asking wait for strangers; they have their
-own threads, at most one per task. The result counts as one more segment, without steps
-(`findings.Committed`).
+the segment, replay. If the solver does not serve that state, what follows depends on the terms. With jurors,
+`item_claims` claims that the state is unavailable; without jurors, the task is run from its start. This
+module also fetches and loads the items that our own jurors (`juror`) need. Only fetching and asking wait for
+strangers; they have their own threads, at most one per task. The result counts as one more segment, without
+steps (`findings.Committed`).
 
 A seat attests the digest of its replayed states under its own salt. So its segments are replayed after the
 draw, even if they were already replayed before. One replay digests a segment for all of our seats that have
 it. Nothing is attested until all digests are here. If a challenged solver withholds states, the digests are
-those of our own run from the start. A look is treated as a seat with one segment and without the result.
-The digests that `looking` compares are also made here.
+those of our own run from the start. A look is treated as a seat with one segment and without the result. The
+digests that `looking` compares are also made here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from verifier.seats import attestable, due_segments, open_segments, own_seats, w
 
 SLICE_SECONDS = 3.0
 AHEAD = 256
-"""Limit on the segments, besides those of our seats, that a whistleblower considers in one look."""
+"""Limit on the segments, besides those of our seats, that a whistleblower considers in one call of `offer`."""
 ASKED_AT_ONCE = 16
 """Limit on the segments for which one job requests checkpoints."""
 
@@ -59,8 +59,8 @@ be requested.
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     """Jobs that attest the seats whose segments have all been replayed, once the result is held.
 
-    If this verifier has challenged the solver, it attests only while a game is open, when nobody can be paid.
-    It then does not count as silent, and attests the states that it computed.
+    If this verifier has challenged the solver, it attests only while one of its games is open; nobody can be
+    paid during that time. It attests the states that it computed, so that it does not count as silent.
     """
     task = seen.view.task
     seats = [seat for seat in attestable(seen, context.clients) if not waits_for_jury(seen, seat)]
@@ -151,9 +151,9 @@ def _runs(context: Context, seen: Observation, material: Material) -> bool:
 
 
 def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, int, int]:
-    """Sort key of tasks. First come tasks that are not run from their start, sorted by deadline, then those
-    that are, the least advanced first. Tasks whose replays failed come last, those with the least lost time
-    first.
+    """Sort key of tasks. First come the tasks that are not run from their start, sorted by deadline. Then
+    come the tasks that are run from their start, sorted by progress, the least advanced first. Last come the
+    tasks whose replays failed, sorted by lost time, the least first.
     """
     task = seen.view.task
     until = replays_due(context, seen)
@@ -191,9 +191,9 @@ def _due(
 
 
 def _own(context: Context, seen: Observation) -> Iterator[int]:
-    """The segments that still need a digest for our seats; the result follows each seat's segments. Once
-    segments can no longer be challenged, only those that our looks compare still need a digest, because looks
-    accuse until the task is over.
+    """The segments that still need a digest for our seats. Each seat's segments are followed by the number
+    that stands for the result. Once segments can no longer be challenged, a digest is needed only for the
+    segments that our looks compare, because looks accuse until the task is over.
     """
     if open_segments(seen):
         due = _digesting(context, seen)
@@ -207,11 +207,13 @@ def _own(context: Context, seen: Observation) -> Iterator[int]:
 
 
 def _digesting(context: Context, seen: Observation) -> list[Salted]:
-    """The seats and salts for which segments are digested: our seats and looks that have not attested, the
-    seats that our looks compare, and our seats that are looked at. Our attested seats are included too while
-    a game is played on a task that this database does not know to be challenged, for example because an old
-    copy was restored. The replay then finds the difference a second time, and the journal has the game's
-    moves.
+    """The seats, with their salts, for which segments are digested: our seats and looks that have not
+    attested, the seats that our looks compare, and our seats and looks that are looked at and have not
+    revealed their digests.
+
+    There is one exception: if a game is played on the task, but this database has no challenge of it, our
+    attested seats are included too. This happens, for example, if an old copy of the database was restored.
+    The replay then finds the difference a second time, and the journal has the game's moves.
     """
     unknown = seen.view.open_games and not context.database.challenges(seen.view.task)
     seats = own_seats(seen, context.clients, attested=bool(unknown))
@@ -319,11 +321,13 @@ def _for_a_slice(work: Callable[[], Found]) -> Found:
 
 
 def _challenge(context: Context, task: int, segment: int, finding: Different) -> None:
-    """Note a challenge for each of our seats and looks that has the false segment. Each of them challenges
-    from its own account, because only then does a conviction pay it. If the false segment is not known, only
-    one of our seats and looks with the replayed segment challenges. If none of ours has the segment, one
-    account challenges: that of a seat or look with the replayed segment, otherwise the main account. Raises
-    ChainError.
+    """Note the challenges that follow from a difference. Raises ChainError.
+
+    If the false segment is known, each of our seats and looks that has it challenges. Each of them challenges
+    from its own account, because only then does a conviction pay it. If the false segment is not known, just
+    one of our seats or looks challenges, namely one that has the replayed `segment`. If none of ours has the
+    segment in question, one account challenges without a seat: the account of one of our seats or looks that
+    has the replayed `segment`, or the main account if there is none.
     """
     board = context.client.audit
     places = [*board.seats(task), *(board.looks(task) if board.audit(task).looks else ())]

@@ -1,5 +1,5 @@
-"""Deposits the bonds for commitments in the vault before they are needed, and does not withdraw them. If tokens
-are few, the tasks with the largest stakes come first.
+"""Deposits bonds in the vault before commitments need them, and does not withdraw them. If tokens are few,
+the tasks with the largest stakes come first.
 
 Each account of a process has its own tokens. The bond is a term of the task. While many bonds of a task are
 held, the contract asks for a larger bond, but not for a seat's first commitment (`Commitments.bond`).
@@ -71,13 +71,14 @@ class Bonds:
     def require(
         self, challenge: Challenge, seat: int, fits: Callable[[Challenge], bool] = lambda _challenge: True
     ) -> bool:
-        """Note that this challenge's bond is at stake, and deposit the bond unless it is free in the vault.
+        """Returns False, and does nothing, if the challenge does not fit beside those whose bond is already
+        at stake (`fits`, called for one challenge at a time). Otherwise deposits this challenge's bond unless
+        it is free in the vault, notes that the bond is at stake, and returns True.
+
         The deposit also covers some of the account's other challenges that are not committed yet: those whose
-        bond is already at stake, and those whose task has more at stake than this one (`at_stake`). Returns
-        whether the challenge fits beside those at stake (`fits`, called for one challenge at a time); does
-        nothing if it does not fit. `seat` is the seat from which the challenge is committed, or NO_SEAT. The
-        account must have coin for the longest course of every game at stake. Raises NotEnoughTokens,
-        NotEnoughCoin, ChainError.
+        bond is already at stake, and those whose task has more at stake than this challenge's (`at_stake`).
+        `seat` is the seat from which the challenge is committed, or NO_SEAT. The account must have coin for
+        the longest course of every game at stake. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
         """
         client = self._clients[challenge.account]
         with self._lock:

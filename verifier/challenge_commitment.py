@@ -247,8 +247,8 @@ class ChallengeCommitment:
 
     def _was_taken_back(self, challenge: Challenge) -> bool:
         """Whether a re-organisation changed the commitment. If its transaction was mined again in another
-        block, the end of the opening period is noted again. If the contract refused the transaction there,
-        for example before the task's submission, the challenge begins again.
+        block, the new end of the opening period is noted. If the contract refused the transaction in that
+        block, for example because the block came before the task's submission, the challenge begins again.
         """
         try:
             seat = self._sent_from(challenge)
@@ -269,9 +269,11 @@ class ChallengeCommitment:
 
     def _ends_unopened(self, challenge: Challenge) -> bool:
         """Do what follows from a refused opening, and return whether the opening need not be tried again.
-        After a conviction, the commitment is opened late if that is possible. After the time for opening, its
-        bond is forfeited and, unless the task is over, the challenge begins again with another salt. Before
-        the end of that time, nothing is done if the task cannot be challenged any more.
+
+        After a conviction, the commitment is opened late if that is possible. Otherwise, during the time for
+        opening, nothing is done; the opening need not be tried again if the task was not convicted and cannot
+        be challenged any more. After the time for opening, the bond is forfeited and, unless the task is
+        over, the challenge begins again with another salt.
         """
         client, until = self._client, challenge.opening_until
         assert until is not None

@@ -45,8 +45,8 @@ Conviction = tuple[int, int]
 @dataclass(frozen=True)
 class Context:
     """The objects that all modules of one verifier use. `client` makes the calls that anyone may make.
-    `clients` maps addresses to clients: to `client`, and to the clients of all other accounts that take seats
-    and send challenges.
+    `clients` has, by address, `client` itself and the clients of all other accounts that take seats and send
+    challenges.
     """
 
     client: Client
@@ -67,11 +67,13 @@ class Context:
     """Schedules computing: in all kinds of work, the earliest deadline goes first."""
     speeds: Speeds
     claimed: set[tuple[int, int, Conviction]] = field(default_factory=set)
-    """Seats to which nothing more is owed after a conviction that is not final yet, by task and number. After
-    another conviction, the claims of these seats begin again.
+    """Triples of a task, a seat's number and a conviction that is not final yet: nothing more is owed to the
+    seat after this conviction. After another conviction, the seat's claims begin again.
     """
     compared: set[tuple[int, int, bytes]] = field(default_factory=set)
-    """Step trees that were found to equal ours, in games that can no longer be dropped, by task, game and root."""
+    """Triples of a task, a game and a step tree's root, for games that can no longer be dropped: the solver's
+    step tree was found to equal ours, or could not be compared.
+    """
     _terms: dict[int, Terms] = field(default_factory=dict)
     _segments: dict[tuple[int, int], list[int]] = field(default_factory=dict)
 
@@ -138,8 +140,8 @@ class Context:
         )
 
     def room(self) -> int:
-        """Bytes of disk available for data kept for others, once the bytes that the settings spare are set
-        aside. Raises OSError.
+        """Bytes of disk available for data kept for others. The bytes that must stay free according to the
+        settings are not included. Raises OSError.
         """
         return self.disk.room(self.settings.spare_bytes)
 
@@ -155,8 +157,8 @@ class Context:
         return Clocks(client.inclusion, self.settings.pace, now)
 
     def work_by(self, until: float, waits: int = 1) -> float:
-        """When computing must be finished for a result that is sent by `until`, if the work waits for the
-        machine `waits` times. Raises ChainError.
+        """The time by which computing must be finished so that its result can be sent by `until`. The work
+        waits for the machine `waits` times. Raises ChainError.
         """
         return until - seconds_beside(self.clocks(self.client), waits=waits)
 

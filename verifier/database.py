@@ -63,8 +63,9 @@ bond counts as at stake.
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """The challenge of one account, and how far it has come. `segment` is false given the state before it;
-    None if the false segment must be found on-chain.
+    """The challenge of one account, and how far it has come. `segment` is the false segment: the state before
+    it does not lead to the state that the solver committed to after it. It is None if the false segment must
+    be found on-chain.
 
     `seat` is the seat or look that the account had when the difference was found, or NO_SEAT; the seat may
     have been drawn again since. `roots` are the solver's r_0 … concatenated, empty for a blind challenge.
@@ -72,8 +73,9 @@ class Challenge:
     `COMMITTING` while it may be on its way. `game` is None until the game is open, `outcome` is None until
     the challenge is over.
 
-    If `asks` is set, the challenge only asks, and belongs to a look. Its game obtains the solver's step tree,
-    under which the look accuses a seat; the game continues against the solver only if that tree is false.
+    If `asks` is set, the challenge belongs to a look, and only asks for the solver's step tree of `segment`,
+    under which the look accuses a seat. Its game obtains this tree, and continues against the solver only if
+    the tree is false.
     """
 
     task: int
@@ -286,9 +288,11 @@ class Database(NodeDatabase):
         return next((row for row in self.all_challenges(task) if row.seat == seat), None)
 
     def put_challenge(self, challenge: Challenge) -> None:
-        """Note a challenge before any of its transactions is sent. Does nothing if the challenge's account
-        has already challenged the task, or if the challenge's seat already has a challenge, even one that
-        only asks. A finished challenge that only asked is replaced.
+        """Note a challenge before any of its transactions is sent. If the challenge's seat has a finished
+        challenge that only asked, that one is deleted first.
+
+        The new challenge is not noted if the seat still has a challenge, even one that only asks, or if the
+        account already has a challenge on this task that does more than ask.
         """
         self._execute(
             "DELETE FROM challenges WHERE task = ? AND seat = ? AND asks AND outcome IS NOT NULL",
@@ -406,9 +410,9 @@ class Database(NodeDatabase):
         )
 
     def put_next(self, task: int, before: StateRow, row: StateRow) -> bool:
-        """Note the state `row` of our own run, which was computed from the state `before` it. Returns False,
-        and notes nothing, if the state before it was dropped or replaced meanwhile, because our own run may
-        have no gaps; otherwise True.
+        """Note `row`, a state of our own run that was computed from the state `before`, and return True. If
+        `before` was dropped or replaced meanwhile, notes nothing and returns False, because our own run may
+        have no gaps.
         """
         found = self._execute(
             "INSERT OR REPLACE INTO states SELECT ?1, ?2, TRUE, ?3, ?4 WHERE EXISTS "

@@ -33,10 +33,12 @@ class Equal:
 class Different:
     """The commitment differs from what the program gives.
 
-    If the solver's `roots` r_0 … are known, `segment` is false given the state before it. Otherwise
-    `segment` is None and `roots` are empty: the false segment is not known yet, and our own run from the
-    initial state is kept. `digests` are those of our own states of the segment, one per digester, if it
-    was replayed.
+    If the solver's `roots` r_0 … are known, `segment` is the false segment: the committed state before it
+    does not lead to the committed state after it. Otherwise `segment` is None and `roots` are empty: the
+    false segment is not known yet, and our own run from the initial state is kept.
+
+    If the segment was replayed, `digests` are those of our own states of it, one per digester; otherwise
+    None.
     """
 
     segment: int | None

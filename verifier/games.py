@@ -1,5 +1,5 @@
-"""All challenges of one process's accounts: committed to at once, and played within the process's memory, the
-earliest deadline first.
+"""All challenges of one process's accounts. Commitments are made immediately. Games are played within the
+process's memory, the earliest deadline first.
 
 Committing, opening a game and checking whose turn it is take no memory and no replay worker, so they are done
 for every challenge, the largest stake first. At most `games` challenges, as set by the operator, have their
@@ -64,8 +64,8 @@ class Games:
         return any(self._is_played(key) for key in self._drivers if key[0] == task)
 
     def make_ready(self, seen: Observation) -> Iterator[Job]:
-        """Jobs that deposit the bonds that our accounts may soon lock: those with seats or looks in this
-        task, and a whistleblower's main account.
+        """Jobs that deposit the bonds that our accounts may soon lock. These accounts are the ones with seats
+        or looks in this task and, for a whistleblower, the main account.
         """
         if not seen.view.status.can_be_challenged:
             return

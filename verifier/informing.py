@@ -1,9 +1,9 @@
-"""Informing: an account that shows the salt of an attested seat while the task is not over takes half of the
+"""Informing: while a task is not over, an account that shows the salt of an attested seat takes half of that
 seat's lock (audit.md section 5).
 
-Any service that computed a seat's digest can inform, and so can anyone who was given the salt. Informing
-takes a commitment and, in a later block, the call itself. The digest that the call needs comes from the
-chain.
+Any service that computed a seat's digest can inform, and so can anyone who was given the salt. To inform, an
+account sends a commitment and, in a later block, the call itself. The digest that the call needs comes from
+the chain.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Attested:
         self._seats: dict[int, Attestation] = {}
 
     def of(self, seat: int) -> Attestation | None:
-        """The attestation of a seat, even if an informer or a re-organisation has removed it; None if the
-        seat has none. Raises ChainError.
+        """The seat's latest attestation among the events, even if an informer or a re-organisation has
+        removed it since; None if the events contain no attestation of the seat. Raises ChainError.
         """
         for event in self._follower.poll().events:
             told = event.arguments
@@ -120,7 +120,7 @@ def _require_time(client: Client, task: int, seat: int) -> None:
 
 
 def _require_before_looks(client: Client, task: int, seat: int, least: float) -> None:
-    """Raise SaltRefused if looks were requested, unless the round that picks the first ones is more than
+    """Raise SaltRefused if looks were requested, and the round that picks the first looks is over or at most
     `least` seconds away. Looks reveal salts, and from then on the board pays nothing for a salt
     (`AuditBoard.caught`). Raises ChainError.
     """

@@ -1,11 +1,12 @@
-"""Claims that an item is unavailable, objects to a jury that says it is available, and ends claims.
+"""Makes the claims of seats, each of which says that an item is unavailable. Also objects if a jury says that
+the item is available, and ends claims.
 
-If the terms have jurors, a seat does not run the task from its start. At half of its time it claims the first
-item that it still lacks, even if that item is being sent. While the jury sits, the seat keeps asking for the
-item; it also asks the jurors that voted yes (`material`). If it still lacks the item at half of the time for
-objections, it objects and lets the jurors open a random chunk, even if only few have voted. After a verdict
-the seat's time begins again, and it asks everybody again. At half of that time it claims the item that it
-lacks then: the next one, or the same one if the jury was undecided.
+If the terms have jurors, a seat that lacks an item does not run the task from its start. Instead, at half of
+its time, it claims the first item that it still lacks, even if that item is being sent. While the jury sits,
+the seat keeps asking for the item; it also asks the jurors that voted yes (`material`). If it still lacks the
+item at half of the time for objections, it objects and lets the jurors open a random chunk, even if only few
+jurors have voted. After a verdict the seat's time begins again, and it asks all sources again. At half of
+that time it claims the item that it lacks then: the next one, or the same one if the jury was undecided.
 """
 
 from __future__ import annotations
@@ -63,10 +64,10 @@ def bound(context: Context, seen: Observation) -> bool:
 
 
 def missing_items(context: Context, seen: Observation, seat: Seat) -> list[int]:
-    """The items that a seat lacks, in the order in which it needs them. Empty unless a request was refused,
-    or the first request was made more than `FETCH_SHARE` of the attestation period ago. The initial state is
-    in the bundle. So if a replay from the initial state lacks only the roots, the state at the end of the
-    first segment is named.
+    """The items that a seat lacks, in the order in which it needs them. The list stays empty until a request
+    is refused, or until more than `FETCH_SHARE` of the attestation period has passed since the first request.
+    The initial state is never among the items, because it is in the bundle. So if the first segment lacks
+    only the solver's roots, the item named is the state at the end of that segment.
     """
     view, terms = seen.view, context.terms(seen.view.task)
     material = context.materials.find(view.task)

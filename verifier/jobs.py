@@ -1,10 +1,10 @@
 """Runs work beside the node's loop: one job per key at a time, on a limited number of workers, with pauses
 after failures.
 
-So a game never waits for another game's receipt, nor a move for a replay. Work that is due before all
-running jobs starts even without a free worker. An error in a job counts against its task: the task pauses
-in this kind of work, and other tasks come first. Jobs are idempotent: unfinished work is decided again,
-from the chain and the database, when it is offered again.
+So a game never waits for another game's receipt, nor a move for a replay. A job whose deadline is earlier
+than that of every running job starts even if no worker is free. An error in a job counts against its task:
+the task pauses in this kind of work, and other tasks come first. Jobs are idempotent: when unfinished work is
+offered again, it is decided again from the chain and the database.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class _Rest:
 
 class Rests:
     """The pauses of tasks, in seconds. The first pause is as long as the failed work took, but at least
-    `FIRST_REST`. Each further pause is as long as the failed work took or, if that is longer, twice the last
-    pause, where the doubled value is at most `DOUBLED`. No pause is longer than `longest`.
+    `FIRST_REST`. Each further pause is the longer of two times: the time that the failed work took, and twice
+    the last pause (at most `DOUBLED`). No pause is longer than `longest`.
 
     The seconds that a task's failures took are kept until `forget`.
     """
@@ -175,9 +175,9 @@ class _Running:
 
 class Jobs:
     """Runs at most `workers` jobs side by side, in addition to urgent ones (`finds_worker`). Failed tasks
-    pause up to `longest_rest` seconds. If `queued`, jobs that found no worker wait until the next
-    `collect`, and a worker that becomes free takes one without waiting for the next look. Used by the
-    loop's thread.
+    pause up to `longest_rest` seconds. If `queued`, jobs that found no worker wait until the next `collect`;
+    a worker that becomes free takes one of them at once, before the loop looks at the chain again. Used by
+    the loop's thread.
     """
 
     def __init__(
@@ -290,7 +290,9 @@ class Jobs:
                 running = self._next()
 
     def _ends(self) -> bool:
-        """Whether the calling thread must end, because there is still no work."""
+        """Whether the calling thread must end, because the queue is empty. If so, the thread is removed from
+        the list of threads.
+        """
         with self._lock:
             idle = self._queue.empty()
             if idle:
@@ -298,8 +300,8 @@ class Jobs:
             return idle
 
     def _next(self) -> _Running | None:
-        """Begin the most urgent job that found no worker before; None if there is none, or if no worker is
-        free. Jobs of tasks that have failed since then are passed over.
+        """Begin the most urgent of the waiting jobs. Returns None if none waits, or if no worker is free. A
+        waiting job is passed over if a job of its task has failed and has not been collected yet.
         """
         with self._lock:
             failed = {running.job.task for running in self._running.values() if running.error is not None}

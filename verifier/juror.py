@@ -1,11 +1,11 @@
 """Jury duty: fetch the item that a seat says it cannot get, keep and serve it, vote, and open the chunk that
 the claimant requests.
 
-`auditing` fetches, because a juror needs the same data as a seat. A juror that votes yes serves the item from
-before its vote until the task is over. Because a claim names only one item, the juror also serves further
-states that the claimant needs (`keeping`), as far as they are available and the disk has room besides what is
-spared for duties. A juror that still lacks the item at three quarters of its time votes no, because silence
-is punished.
+`auditing` fetches, because a juror needs the same data as a seat. A juror that votes yes starts to serve the
+item before its vote, and serves it until the task is over. A claim names only one item, but the claimant may
+need further states. The juror serves these too (`keeping`), if they are available and the disk has room
+beyond the space that is spared for duties. A juror that still lacks the item at three quarters of its time
+votes no, because silence is punished.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ def further(context: Context, seen: Observation) -> list[int]:
 
 
 def keeping(context: Context, seen: Observation) -> Iterator[Job]:
-    """A job that fetches and keeps one of the further states. It is a random one each time, so that an
-    unavailable state does not delay the others. It waits for strangers and has its own worker.
+    """At most one job, which fetches and keeps one of the further states. The state is chosen at random each
+    time, so that an unavailable one does not delay the others. The job waits for strangers, so it has a
+    separate worker.
     """
     task = seen.view.task
     lacking = [item for item in further(context, seen) if not context.items.has_state(task, item)]

@@ -14,8 +14,8 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True, slots=True)
 class Jury:
-    """The claim of a task (None if it was dropped) and the jury that judges it (None if its draw has
-    lapsed). `jurors` are those drawn so far.
+    """A task's claim, and the jury that judges the claim. `claim` is None if the claim was dropped; `view` is
+    None if the jury's draw has lapsed. `jurors` are those drawn so far.
     """
 
     claim: ItemClaim | None

@@ -1,7 +1,8 @@
 """The juries of open tasks: what is claimed, who is drawn, how they voted, and who serves which items.
 
-A jury's state is read from the chain at each look. Which accounts have claimed, and which voted yes in any
-jury of a task, is known from events: jurors serve until the task is over.
+The state of the present jury is read from the chain each time the loop looks at it. Events tell which
+accounts have claimed, and which accounts have voted yes in any of a task's juries. Earlier juries matter too,
+because jurors serve items until the task is over.
 """
 
 from __future__ import annotations
@@ -99,8 +100,9 @@ class JuryEvents(TaskEvents[_Told]):
 
     def may_claim(self, task: int, seat: Seat, item: int, most: int) -> bool:
         """Whether the account in this seat should claim the item. It must have made fewer than `most` claims
-        in all, and fewer than `TRIES` claims of this item. If a jury has found the item available on its
-        claim, it should not claim again, because another jury would say the same for another bond.
+        in all, and fewer than `TRIES` claims of this item. If it has claimed this item and the latest verdict
+        was "available", it should not claim the item again: another jury would say the same, and cost another
+        bond.
         """
         with self._lock:
             told = self._tasks.get(task)

@@ -1,5 +1,5 @@
-"""Duties of our accounts in looks: digests to compare if they look, and digests to reveal if they are looked
-at.
+"""Duties of our accounts in looks: an account that looks compares digests, and an account that is looked at
+reveals its digest.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def revealing_seats(context: Context, seen: Observation) -> list[Salted]:
 
 
 def unopened(context: Context, seen: Observation) -> Iterator[tuple[int, Seat]]:
-    """The looks at those of our seats and looks that have not revealed their digests yet: each look's number,
-    with the looked-at seat or look.
+    """The looks whose target is one of our seats or looks and has not revealed its digest yet: each look's
+    number, with its target. Targets that were caught are left out.
     """
     own = {seat.number: seat for seat in seen.places if seat.account in context.clients and not seat.caught}
     each = context.terms(seen.view.task).segments_per_verifier if seen.looks else 0

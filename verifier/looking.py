@@ -1,14 +1,14 @@
 """Looks (audit.md section 6): reveals our digests to looks, compares what others reveal, and takes locks.
 
-A look that finds a root other than the revealed one needs the solver's step tree of the segment. Unless the
-tree's root is on the chain, a challenge that only asks for the tree is played (`games`), and accusing the
-seat drops that game. If the solver's tree differs from the replay's, the game continues against the solver,
-and no seat is accused.
+If a look finds a root other than the revealed one, it needs the solver's step tree of the segment. If the
+tree's root is not on the chain, the look plays a challenge that only asks for the tree (`games`); when the
+look then accuses the seat, that game is dropped. If the solver's tree differs from the replay's, no seat is
+accused, and the game continues against the solver.
 
 Accounts of this process do not act against each other: a look at one of them takes no lock and asks for
-nothing. If a game already asks about an account that was added since, that account is accused, because only
-the accusation can drop the game. The account answers the accusation, so all that is lost is the game's cost,
-which goes to the solver.
+nothing. There is one exception: an account may have joined this process after a game began to ask about it.
+That account is accused, because only the accusation can drop the game. The account answers the accusation, so
+all that is lost is the game's cost, which goes to the solver.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def moot(context: Context, seen: Observation) -> list[int]:
-    """Looks whose accusations nobody will judge, and whose bonds belong to one of our accounts. After a
-    conviction, the accused seat or look gets the bond; if a jury has ended the task, the look gets it.
+    """The numbers of the looks that have an accusation which nobody will judge, if the accusation's bond goes
+    to one of our accounts. After a conviction, the bond goes to the accused seat or look; if a jury has ended
+    the task, it goes to the look that accused.
     """
     if seen.view.status is TaskStatus.SUBMITTED:
         return []
@@ -104,9 +105,9 @@ def asking(context: Context, seen: Observation, look: Seat) -> Challenge:
 
 
 def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revealed]]:
-    """Our looks that have found a root other than the revealed one, each with the revealed data, while the
-    looked-at seat still has its lock. Looks at our own accounts are left out, unless a game already asks for
-    the step tree.
+    """Our looks that have found a root other than the revealed one, each with the revealed data. A look is
+    left out if the looked-at seat has already lost its lock. It is also left out if it looks at one of our
+    own accounts, unless a game already asks for the step tree.
     """
     for own in compared(context, seen):
         look, view = own.seat, seen.view
@@ -121,7 +122,7 @@ def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revea
 
 
 def looked_at(context: Context, seen: Observation, look: Seat) -> Seat:
-    """The seat or look that a look looks at."""
+    """The target of a look: a seat or another look."""
     number = Look.of(look.number).looked_at(context.terms(seen.view.task).segments_per_verifier)
     return next(seat for seat in seen.places if seat.number == number)
 

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from verifier.states import States
 
 IN_MEMORY = 4
-"""Number of tasks whose material is kept in memory, unless more segments than this are replayed side by side:
-then it is the number of these segments. Games with open trees keep the material of their tasks in addition.
+"""Number of tasks whose material is kept in memory. If more segments than this are replayed side by side, the
+number of these segments applies instead. In addition, games with open trees keep the material of their tasks.
 Each material holds the task's dataset and constants.
 """
 
@@ -147,11 +147,11 @@ def _disk_full(room: int) -> DiskFull:
 
 
 class Materials:
-    """The material of tasks. Their data are under `folder`. Their bundles are under `bundles`, by hash,
-    and are deleted with the last task that needs them, because no other party uses that folder. Bundles in
-    `shared`, the folders of this machine's other parties, are linked, not fetched. Callable from any
-    thread without waiting for another; the caller must ensure that only one thread at a time fetches or
-    loads a task.
+    """The material of tasks. The tasks' data are under `folder`, their bundles under `bundles`, by hash. No
+    other party uses the folder of bundles, so a bundle is deleted with the last task that needs it. `shared`
+    are the bundle folders of this machine's other parties: a bundle in one of them is linked, not fetched.
+    Any thread may call without waiting for another, but the caller must ensure that no two threads fetch or
+    load the same task at the same time.
     """
 
     def __init__(

@@ -1,5 +1,6 @@
-"""The verifier's Prometheus metrics. A node has its own registry, so that two nodes may live in one
-process; only the nodes of its earlier deployments share the registry (`Metrics.of`).
+"""The verifier's Prometheus metrics. Each node has a separate registry, so that two nodes may live in one
+process. The exception is a node of an earlier deployment: it shares the registry of its leading node
+(`Metrics.of`).
 """
 
 from __future__ import annotations

@@ -151,7 +151,8 @@ class VerifierNode(Node):
         self._outcomes: set[str | None] = set()
 
     def run(self, once: bool = False) -> ExitCode:
-        """Run until stopped; with `once`, until every task that was seen is over, and at least one is.
+        """Run until stopped. With `once`, end as soon as at least one task is over and no task that was seen
+        is still open.
 
         With `once`, returns FRAUD if a solver was found false, or if one of our challenges was lost. Raises
         VerifierError, ChainError.
@@ -299,8 +300,8 @@ class VerifierNode(Node):
         )
 
     def _look(self, task: int, block: Block) -> Observation | None:
-        """The present state of a task, after offering the transactions it needs; None if it is over for
-        good.
+        """Read a task's present state, offer the transactions that the task needs, and return the state.
+        Returns None if the task is over for good.
         """
         view = self.context.client.market.task(task)
         seen = keeper.observe(self.context, view, block.time)
@@ -333,7 +334,7 @@ class VerifierNode(Node):
         self.context.database.try_writing()
 
     def _seen_enough(self) -> bool:
-        """Whether all chosen tasks are over or, if none are chosen, at least one task."""
+        """Whether all chosen tasks are over. If no tasks are chosen: whether at least one task is over."""
         chosen = self.context.settings.tasks
         finished = sum(node._finished for node in (*self._earlier, self))
         return all(map(self.context.database.is_finished, chosen)) if chosen else finished > 0

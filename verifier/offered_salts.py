@@ -1,9 +1,9 @@
-"""Salts of other parties' seats that are offered to this verifier: each is kept until the seat attests, and
-shown to the chain if it fits.
+"""Salts of other parties' seats that are offered to this verifier. Each salt is kept until its seat attests,
+and is shown to the chain if it fits the attestation.
 
-Salts come over HTTP (`server`). Only a salt that fits costs gas, paid by the main account. An offer causes no
-query. An attestation is looked up once, and again only if a kept salt fits it. A fitting salt costs the seat
-that gave it away half of its lock.
+Salts come over HTTP (`server`). An offer causes no query. Only a salt that fits costs gas, which the main
+account pays. An attestation is looked up once, and again only if a kept salt fits it. The seat that gave away
+a fitting salt loses half of its lock.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class _Watched:
     known: dict[int, tuple[Seat, bytes]] = field(default_factory=dict)
     """The seat as it was when it attested, and the hash of its salt, by seat number."""
     turns: dict[int, int] = field(default_factory=dict)
-    """When each seat's last job ran, as a position in the order of all jobs, by seat number."""
+    """By seat number: the position of the seat's last job in the order of all jobs. It tells which seat's
+    last job was longest ago.
+    """
 
     def salt_hash_of(self, seat: Seat) -> bytes | None:
         """The salt hash of the seat's attestation, if known. A seat that was drawn again has another

@@ -23,8 +23,8 @@ tasks wait.
 
 
 class OpenTasks:
-    """The tasks to look at: among the `chosen` ones or, if none are chosen, among all. `accounts` are the
-    accounts of this process. Used by the loop's thread, inside a view.
+    """The tasks to look at. They come from the `chosen` tasks or, if none are chosen, from all tasks.
+    `accounts` are the accounts of this process. Used by the loop's thread, inside a `Connection.view`.
     """
 
     def __init__(
@@ -37,7 +37,9 @@ class OpenTasks:
         self._newest = 0
         self._open: set[int] = set()
         self._past: deque[int] = deque()
-        """Tasks that were already over when they were found. These accounts may have nothing in them."""
+        """Tasks that were already over when they were found. It has not been checked yet whether the accounts
+        of this process have anything in them.
+        """
 
     def __len__(self) -> int:
         return len(self._open) + len(self._past)
@@ -69,9 +71,9 @@ class OpenTasks:
         self._open.discard(task)
 
     def finish_past(self) -> int:
-        """Handle some past tasks: finish those in which these accounts have nothing, and look at the
-        others from now on. Returns how many were finished. Tasks that are not over for good wait for a
-        later look. Raises ChainError.
+        """Handle some past tasks. Tasks that are not over for good yet wait for a later look. Of the others,
+        those in which the accounts of this process have nothing are finished, and the rest are looked at from
+        now on. Returns how many were finished. Raises ChainError.
         """
         if not self._past:
             return 0

@@ -1,4 +1,5 @@
-"""Keeps the outcomes of challenges only while the chain agrees with them, until their task is over for good.
+"""Compares the outcomes of challenges with the chain until their task is over for good. An outcome is dropped
+if the chain does not agree with it any more.
 
 A re-organisation can take back the block that closed a game, or the conviction that made a challenge
 needless. The challenge is then driven again (`games`), which also notes its new outcome.
@@ -26,7 +27,9 @@ class Outcomes:
         """
 
     def see(self, seen: Observation) -> None:
-        """Reopen the challenges of a task whose outcomes are not on the chain any more. Raises ChainError."""
+        """Reopen each of a task's challenges that has an outcome which is not on the chain any more. Raises
+        ChainError.
+        """
         context = self._context
         for row in context.database.all_challenges(seen.view.task):
             if row.outcome is None:

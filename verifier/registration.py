@@ -18,13 +18,14 @@ from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from verifier.settings import VerifierSettings
 
 TRANSACTIONS = 10
-"""A seat needs time for its transaction and for its waits for the machine. Its period is assumed to be at
-least this many times as long, even if the deployment's minimum period is shorter. No speed limit could
-exclude terms that leave less time.
+"""A seat needs time for its transaction and for its waits for the machine. Every seat's period is assumed to
+be at least `TRANSACTIONS` times as long as that time, even if the deployment allows shorter periods: an offer
+could not exclude terms with shorter periods by any speed limit.
 """
 STEPS_SHARE = 0.1
 """Share of a seat's time that may pass while the seat waits for steps of other work to end. An offer cannot
-limit the length of a step; steps that take longer use the two thirds of the machine that are not promised.
+limit the length of a step. If steps take longer than this share, they use the two thirds of the machine that
+are not promised.
 """
 
 
@@ -38,8 +39,8 @@ def standing(account: str, speed: float, least_period: float, clocks: Clocks) ->
 
 
 def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float:
-    """The operations a second that an account's registered offer accepts. If the account is not registered:
-    those that its offer will accept if the process has that number of `accounts`; 0 without a stake. Raises
+    """The operations a second that an account's registered offer accepts. If the account is not registered,
+    it is what its offer will accept when the process has `accounts` accounts, or 0 without a stake. Raises
     ChainError.
     """
     registration = client.audit.registration(client.address)

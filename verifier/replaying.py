@@ -133,11 +133,11 @@ class Replayer:
     def digest_own(
         self, committed: Committed, segment: int, digesters: Sequence[Digester]
     ) -> tuple[bytes, ...] | None:
-        """The digests of a segment as in `Equal.digests`, but of our own run, whatever was committed.
-        Requests nothing.
+        """The digests of a segment as in `Equal.digests`, but computed from our own run, whatever the solver
+        committed. Requests nothing.
 
-        Returns None if that run has not reached the result yet; call again. Raises TwoReplays if the
-        segment, replayed for its digests, ends in another state than in that run.
+        Returns None if our own run has not reached the result yet; call again. The segment is replayed to
+        compute the digests: raises TwoReplays if this replay ends in another state than our own run does.
         """
         run = self._states.extend(committed.size - 1)
         if len(run) < committed.size:

@@ -1,9 +1,9 @@
-"""The results that this verifier holds for its seats, and the items that it serves as a juror, on disk:
-canonical bytes, one file per group of tensors (`protocol.commitments.groups`).
+"""What this verifier keeps on disk for others: the results that it holds for its seats, and the items that it
+serves as a juror. Both are canonical bytes, one file per group of tensors (`protocol.commitments.groups`).
 
 Results and items are separate from the files for replaying a task, which are deleted when the task is over.
-Results are served for a time after settlement, items while the task lasts. Clients compare the root with the
-chain's.
+Results are served for a time after settlement; items are served while the task lasts. Clients compare the
+root of what they receive with the root on the chain.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Items(Results):
         write_atomically(self._folder / str(task) / _BUNDLE, bundle.hex().encode())
 
     def state(self, task: int, number: int, sizes: Sequence[int]) -> tuple[list[bytes], list[bytes]] | None:
-        """The tensors of a held state, which have `sizes` bytes, and the roots of all checkpoints; None if the
-        state is not held.
+        """The tensors of a held state, and the roots of all checkpoints; None if the state is not held.
+        `sizes` are the sizes of the tensors in bytes.
         """
         if not self.has_state(task, number):
             return None

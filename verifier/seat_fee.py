@@ -1,9 +1,9 @@
-"""Computes what a seat costs an account regardless of its replays. By default, the account's offer asks for
-at least this fee. Pure.
+"""Computes what a seat costs an account, apart from the cost of replays. By default, the account's offer asks
+for at least this fee. Pure.
 
-While an account has a seat, no draw finds it. So a seat has a price: otherwise a solver could occupy all
-honest accounts with its own task for free (docs/security.md section 4). The offer's other lower limit is the
-price of replays, by operations.
+While an account has a seat, it cannot be drawn for another one. So a seat must have a price: otherwise a
+solver could occupy all honest accounts with its own task for free (docs/security.md section 4). An offer has
+a second lower limit: the price of replays, by operations.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ class SeatFee:
     """The minimum fee of a seat, in two parts, each in token units."""
 
     gas: int
-    """Cost of the gas for the attestation, the release, and the reveal of a seat that is looked at."""
+    """Cost of the gas for three calls: the attestation, the release, and the reveal that a looked-at seat
+    must make.
+    """
     capital: int
     """Cost of the account's stake while the seat binds it."""
 

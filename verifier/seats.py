@@ -19,9 +19,9 @@ def due_segments(seat: Seat, segments: Sequence[int], size: int) -> tuple[int, .
 
 
 def own_seats(seen: Observation, accounts: Container[str], *, attested: bool = False) -> list[Seat]:
-    """The seats and looks of these accounts that have not attested; with `attested`, all of them. Includes
-    seats whose time is over but that have not been drawn again, because a difference found too late to attest
-    is still challenged.
+    """The seats and looks of these accounts that have not attested; with `attested`, also those that have. A
+    seat whose time is over is included until it is drawn again: if its account finds a difference too late to
+    attest, the difference is still challenged.
     """
     return [seat for seat in seen.places if seat.account in accounts and (attested or not seat.attested)]
 
@@ -39,7 +39,8 @@ def waits_for_jury(seen: Observation, seat: Seat) -> bool:
 
 def releasable(seen: Observation, accounts: Container[str]) -> list[Seat]:
     """The seats and looks that still bind these accounts although the accounts owe nothing in them any more.
-    An account that was caught in one is suspended instead.
+    A seat or look in which its account was caught is left out, because the account is suspended instead of
+    released.
     """
     if seen.view.status is TaskStatus.SUBMITTED:
         return []

@@ -1,5 +1,5 @@
-"""At each look at the chain, notes the events of a task's looks and juries. If the chain's node does not
-provide events, seats still do their duties.
+"""Notes new events of a task's looks and juries, each time the verifier looks at the chain. If the chain's
+node does not provide events, seats still do their duties.
 """
 
 from __future__ import annotations

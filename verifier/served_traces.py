@@ -3,7 +3,8 @@
 A solver may stop serving a trace once a move has made it impossible to demand that trace. A game's memory
 ends with the process, or earlier (`ChallengeDriver.let_go`), so a trace is kept here before a move is made
 with it. A trace is kept as its list of leaves, and only if the list gives a root that the solver has posted.
-These are at most nine lists for a step, each as long as its program's trace.
+A game keeps at most nine lists for its step, because calls are at most eight deep. Each list is as long as
+the trace of the program that it belongs to.
 """
 
 from __future__ import annotations

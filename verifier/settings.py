@@ -46,10 +46,11 @@ class VerifierSettings(NodeSettings):
     chance to be drawn grows with it. 0: not registered, as for a pure whistleblower.
     """
     seat_speed: Annotated[float, Field(gt=0, lt=2**64)] | None = None
-    """Refuse seats whose replays need more operations a second than this, within the attestation period or,
-    for looks, within a move time. If unset: the speed at which all accounts finish in time even if all are
-    drawn. Because the machine also does other work, that is less than a third of `speed`, divided by the
-    number of accounts. A verifier that also replays without seats counts as one more account.
+    """Refuse seats whose replays must run at more operations a second than this to end in time: within the
+    attestation period or, for looks, within a move time. If unset: the speed at which all accounts finish in
+    time even if all are drawn. This speed is less than a third of `speed`, divided by the number of accounts,
+    because the machine also does other work. A verifier that also replays without seats counts as one more
+    account.
     """
     state_gib: Annotated[float, Field(gt=0, le=10**6)] = 8
     """Refuse seats of a task whose states are larger than this."""
@@ -88,8 +89,8 @@ class VerifierSettings(NodeSettings):
     fetches: Annotated[int, Field(ge=1, le=256)] = 8
     """Tasks whose bundle or checkpoints are fetched side by side. Fetched parts are in memory."""
     spare_gib: Annotated[float, Field(ge=0, le=10**6)] = 20
-    """Disk to keep free, in GiB; where a tenth of the disk is less, that tenth is kept free. If less is free,
-    nothing is kept for claimants except the items that jurors' votes require. If less than a tenth of
+    """Disk space to keep free: this many GiB, or a tenth of the disk if that is less. If there is less free
+    space, nothing is kept for claimants except the items that jurors' votes require. If less than a tenth of
     `spare_gib` is free, no bundle is fetched.
     """
 

@@ -4,11 +4,11 @@ provides checkpoints.
 Answers are not trusted and can do no harm. An answer's greatest length is known in advance, and nothing
 beyond it is read. Redirects, encodings and addresses outside `Reach` are refused.
 
-The whole exchange, headers included, ends after `patience` seconds, plus the time that its bytes take at
-`LEAST_RATE`, plus `TENSOR_SECONDS` for each tensor of a checkpoint. This limit holds for one value, and for
-all of a checkpoint together. A checkpoint is requested in groups of tensors (`protocol.commitments.groups`).
-If a solver is busy (503), checkpoints and the checkpoint roots are requested again within that time, because
-a seat would otherwise claim them; the groups that have arrived are kept.
+An exchange is for one value or for all of a checkpoint, which is requested in groups of tensors
+(`protocol.commitments.groups`). The whole exchange, headers included, has one time limit: `patience` seconds,
+plus the time that its bytes take at `LEAST_RATE`, plus `TENSOR_SECONDS` for each tensor of a checkpoint. If a
+solver is busy (503), checkpoints and the checkpoint roots are requested again within that limit, because
+otherwise a seat would claim that they are unavailable; the groups that have arrived are kept.
 
 A solver that stays silent or answers badly `TRIES` times in a row is not asked again for a while. Data that
 it withholds are demanded on-chain. The callers compare roots.
@@ -41,8 +41,8 @@ TRIES = 2
 REST_SECONDS = 60.0
 BUSY = 503
 BUSY_SECONDS = 1.0
-"""Seconds after which a busy solver is asked again. By default, a solver already lets a reader wait for 30
-seconds.
+"""Seconds after which a busy solver is asked again. A short pause is enough: by default, a solver has already
+let the reader wait for 30 seconds when it answers that it is busy.
 """
 
 
@@ -220,9 +220,9 @@ async def _fetch(
     """The bodies at some addresses, each of exactly the expected length or, with `shorter`, of at most that
     length. With `again`, a busy server is asked again until the time is over.
 
-    All share one time limit, which covers connecting, headers and bodies. The bytes received may never fall
-    behind `LEAST_RATE` by more than `patience` and the questions' own seconds, and everything must arrive
-    within `longest` seconds.
+    All bodies share one time limit, which covers connecting, headers and bodies. It is `patience`, plus the
+    time that the bytes requested so far take at `LEAST_RATE`, plus the `seconds` of these questions. In any
+    case, everything must arrive within `longest` seconds.
     """
     begun = asyncio.get_running_loop().time()
     end = begun + patience

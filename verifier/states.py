@@ -1,10 +1,10 @@
-"""The states of one task at the ends of segments: our own, run from the initial state, and the solver's,
-as served.
+"""The states of one task at the ends of segments. There are two kinds: the states of our own run, which
+starts from the initial state, and the solver's states, as they were served.
 
 A served state is accepted only if it has the committed root. Both kinds are kept on disk while the task
 lasts, because a solver that served a checkpoint once may refuse it when challenged. Two kinds of roots are
-kept too: the solver's, and those of replays under a salt. With the latter, an accusation is answered
-without replaying the whole segment again.
+kept too: the solver's, and those of replays under a salt. With the roots under a salt, an accusation is
+answered without replaying the whole segment again.
 """
 
 from __future__ import annotations

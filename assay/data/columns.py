@@ -31,8 +31,9 @@ def require_number_types(path: Path, schema: Any, names: Sequence[str]) -> None:
 
 
 def numbers(path: Path, name: str, column: Any, first: Array | None) -> Iterator[Array]:
-    """The non-empty chunks of a column, as arrays. All chunks must have the type of the array `first`, and
-    rows of the same shape as its rows; if `first` is None, the first chunk takes its place. Raises DataError.
+    """Yields the non-empty chunks of a column as arrays. All chunks must have the type of the array `first`,
+    and rows of the same shape. If `first` is None, the first non-empty chunk is used as `first`. Raises
+    DataError.
     """
     row = 0
     for chunk in column.chunks:
@@ -60,7 +61,9 @@ class _Column:
         self._path, self._name, self._start = path, name, start
 
     def array(self, values: Any, each: int) -> Array:
-        """The Arrow array `values`, which holds `each` elements for each row of the column, as a numpy array."""
+        """Convert the Arrow array `values` to a numpy array. `values` holds `each` elements for each row of
+        the column.
+        """
         arrow = package("pyarrow", "pyarrow", "columns")
         shape = getattr(values.type, "shape", None)  # only Arrow's tensor types have a shape
         if isinstance(values.type, arrow.BaseExtensionType):

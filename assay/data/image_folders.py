@@ -1,5 +1,5 @@
-"""Reads a folder of images, one subfolder per class, with Pillow. The order is that of torchvision's
-`ImageFolder`.
+"""Reads a folder of images, one subfolder per class, with Pillow. Classes and images have the same order as
+in torchvision's `ImageFolder`.
 """
 
 from __future__ import annotations

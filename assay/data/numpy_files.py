@@ -25,8 +25,9 @@ from assay.errors import DataError
 NAME: Final = "x"
 """The name given to the array of an `.npy` file."""
 LOCAL_HEADER: Final = 30
-"""Bytes of the fixed part of a member's header in a zip archive. The member's name and an extra field follow
-this part, and its last four bytes give the lengths of these two (APPNOTE 4.3.7).
+"""Size in bytes of the fixed part of a member's header in a zip archive. The member's name and an extra field
+follow the fixed part. The last four bytes of the fixed part give the lengths of the name and of the extra
+field (APPNOTE 4.3.7).
 """
 DAMAGED: Final = (
     *(

@@ -24,9 +24,9 @@ def read(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None, 
 
     `.npy` gives one array, named `x`. `.npy`, `.safetensors` and uncompressed arrays of `.npz` are mapped
     read-only, so they may be larger than memory; arrays that are not aligned in the file are copied. Parquet
-    files and saved datasets give columns of numbers, bools, and lists of equal length. They may be a
-    `.parquet` file, a folder of such files, which are read in the order of their names, or a folder that
-    `save_to_disk` of Hugging Face's `datasets` wrote.
+    files and saved datasets give columns of numbers, bools, and lists of equal length. For these, `path` may
+    be a `.parquet` file; a folder of `.parquet` files, which are read in the order of their names; or a
+    folder that `save_to_disk` of Hugging Face's `datasets` wrote.
 
     At most `most` bytes are unpacked from a compressed `.npz` or from Parquet files; the sizes that the files
     declare are checked before reading. Raises DataError, and PackageMissing if pyarrow is not installed.

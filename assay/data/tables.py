@@ -25,8 +25,9 @@ WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
 
 
 def read_parquet(files: Sequence[Path], wanted: Sequence[str] | None, most: int) -> Arrays:
-    """Read the columns of Parquet files and concatenate the files in order. Every file must have the columns
-    that are read from the first file, with the same types. Raises DataError, PackageMissing.
+    """Read columns of Parquet files, and concatenate the files in order. The columns are those that `wanted`
+    names, or all columns of the first file if `wanted` is None. Every file must have these columns, with the
+    same types. Raises DataError, PackageMissing.
     """
     arrow = package("pyarrow", "pyarrow", "Parquet files")
     parquet = package("pyarrow.parquet", "pyarrow", "Parquet files")

@@ -23,8 +23,8 @@ BATCH = 64
 
 
 def build(steps: int, resume: Mapping[str, Tensor] | None = None) -> CapturedStep:
-    """Returns the captured step of a training of `steps` steps. `assay` calls this with the values of the
-    task file. `resume` is the state to continue from, if the task file has a `start`.
+    """Returns the captured step for a training that takes `steps` steps. `assay` calls this with the values
+    of the task file. `resume` is the state to continue from, if the task file has a `start`.
     """
     model = make_model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.01)
@@ -40,7 +40,7 @@ def build(steps: int, resume: Mapping[str, Tensor] | None = None) -> CapturedSte
 
 
 def make_model() -> nn.Module:
-    """A network from two coordinates to one number per spiral, with the same initial weights every time."""
+    """A network that maps two coordinates to one number per spiral. Its initial weights are the same every time."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return nn.Sequential(nn.Linear(2, 64), nn.GELU(), nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 2))

@@ -82,8 +82,9 @@ class Handle:
 
     @property
     def metrics(self) -> dict[int, dict[str, float]]:
-        """The metrics, by step, of the last batch of each segment that is committed and served so far. Each
-        is checked against the committed state. Raises ChainError.
+        """The metrics of the segments that are committed and served so far, by the number of each segment's
+        last step. They are the metrics of that step's batch, checked against the committed state. Raises
+        ChainError.
         """
         return {point.step: dict(point.values) for point in self._points()}
 
@@ -100,10 +101,10 @@ class Handle:
         on_progress: Callable[[Progress], object] | None = None,
         on_metrics: Callback | None = None,
     ) -> str:
-        """Wait until the task is over for good and, if it was settled, until its result is fetched, but at
-        most `timeout` seconds. Returns the status. `on_progress` is called every second with the progress.
-        `on_metrics`, like the `callbacks` of `train`, is called with the checked metrics of the last step of
-        each segment, from the first segment on.
+        """Wait until the task is over for good. If it was settled, also wait until its result is fetched.
+        Waits at most `timeout` seconds in all. Returns the status. `on_progress` is called every second with
+        the progress. `on_metrics`, like the `callbacks` of `train`, is called with the checked metrics of the
+        last step of each segment, from the first segment on.
 
         Ctrl-C does not affect the task. Raises ChainError, and ResultError or BundleError if nobody serves
         the result.

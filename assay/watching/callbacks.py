@@ -13,8 +13,8 @@ from assay.watching.curve import Point
 
 
 class Callback(Protocol):
-    """Called with the number of a segment's last step, counted from 1, and the metrics of its batch by
-    name. Any function with these parameters will do.
+    """Called with the number of a segment's last step, and with the metrics of that step's batch, by name.
+    Steps are counted from 1. Any function with these parameters will do.
     """
 
     def __call__(self, step: int, metrics: Mapping[str, float], /) -> object: ...

@@ -37,7 +37,7 @@ LONGEST_WAIT: Final = 60.0
 LEAST_PACE: Final = 0.5
 """Minimum seconds between two looks at the chain."""
 LAST_TRIES: Final = 4
-"""Number of failed attempts to fetch a settled task's result after which the command gives up."""
+"""After this many failed attempts to fetch a settled task's result, the command gives up."""
 ENDS: Final = {
     TaskStatus.SETTLED: ExitCode.FINE,
     TaskStatus.SLASHED: ExitCode.FRAUD,
@@ -72,7 +72,9 @@ class Watch:
         self._losses = Losses(client, home, limits, self._following.terms)
         self._beside = Beside()
         self._is_first = True
-        """Whether there was no look yet. The lines of the first look's events do not say what comes next."""
+        """True until the first successful look at the chain. The lines for the events of that look do not say
+        what comes next.
+        """
         self._seen_at = 0, 0.0
         """The newest block's time, and the monotonic time at which it was seen."""
         self._asked: set[bool] = set()

@@ -43,8 +43,9 @@ def wanted(checkpoints: int, segments: int) -> list[int]:
 
 
 def sparkline(values: Sequence[float], width: int = 40) -> str:
-    """The values as blocks of eight heights from the least to the greatest; "×" stands for a value that is
-    not finite. If there are more than `width` values, each block shows the mean of a few neighbours.
+    """Show the values as a row of blocks. Blocks have eight heights: the least value gets the lowest block,
+    the greatest value the highest. "×" stands for a value that is not finite. If there are more than `width`
+    values, each block shows the mean of a few neighbours.
     """
     if not values:
         return ""

@@ -39,7 +39,9 @@ class Standing:
     round_time: int | None
 
     def waits(self, now: int) -> tuple[str, int | None]:
-        """What comes next after second `now`, in words, and the seconds until then."""
+        """What the task waits for next, in words, and the seconds until then. `now` is the present second of
+        the chain's time. The seconds are None if there is no deadline.
+        """
         report = self.report
         found = deadlines(report, self.read_at, self.round_time)
         return waiting(found, report.status, report.awaited_round is not None, now)

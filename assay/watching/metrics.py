@@ -1,8 +1,9 @@
 """Reads metrics from a solver's server, and checks them against the states that the solver committed to.
 
-A server is not trusted. The roots of its checkpoints must make the segment tree on the chain, the roots of a
-checkpoint's tensors must make its state's root, and a metric's bytes must have their tensor's root. The
-bundle's manifest, whose hash is in the terms, says which tensors hold metrics.
+A server is not trusted. The segment tree over the roots of its checkpoints must have the root on the chain.
+The roots of a checkpoint's tensors must combine to the root of the checkpoint's state. The bytes of a metric
+must have the root of the metric's tensor. The bundle's manifest, whose hash is in the terms, says which
+tensors hold metrics.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from protocol.tasks.task import Terms
 ANSWER_SECONDS: Final = 10.0
 """Seconds for a server to answer. The server also gets the time that the bytes of its answer take at `LEAST_RATE`."""
 ENTRY_BYTES: Final = 1_024
-"""Maximum bytes of a tensor's entry in a checkpoint's JSON: the name takes 200, the root 64, eight lengths
-80.
+"""Maximum bytes of one tensor's entry in a checkpoint's JSON. Of these, the name takes 200, the root 64, and
+the shape, which has up to eight lengths, 80.
 """
 _F32: Final = struct.Struct("<f")
 
@@ -47,7 +48,9 @@ class Committed:
 
 
 def metric_tensors(manifest: Manifest) -> dict[str, int]:
-    """The position in the manifest's state of each scalar f32 tensor that holds a metric, by the metric's name."""
+    """Maps the name of each metric to the position of its tensor in the manifest's state. Only scalar f32
+    tensors can hold metrics.
+    """
     return {
         entry.name.removeprefix(METRIC): number
         for number, entry in enumerate(manifest.state)
@@ -87,8 +90,9 @@ def read_points(
     checkpoints: Sequence[int],
     limits: Limits,
 ) -> list[Point]:
-    """Read the metrics of some checkpoints from a task's server at `base`. Raises MetricsError if they are
-    not served or do not match the commitment, and BundleError if the address may not be asked.
+    """Read the metrics of some checkpoints from a task's server at `base`. Raises MetricsError if what the
+    server sends is malformed or does not match the commitment. Raises BundleError if the address is not
+    allowed, or if the server does not serve the files.
     """
     size = committed.size * HASH_BYTES + len(checkpoints) * terms.state_tensors * ENTRY_BYTES
     seconds = ANSWER_SECONDS + size / LEAST_RATE

@@ -85,8 +85,8 @@ class Printer:
 
 
 def clock(time: int) -> str:
-    """The text of a time that the chain gives in seconds. The text is in local time, with the date if the
-    time is a day or more from now.
+    """Format `time`, which the chain gives in seconds, as local time. The text includes the date if the time
+    is a day or more away from now.
     """
     at, now = datetime.fromtimestamp(time), datetime.now()
     return at.strftime("%H:%M:%S" if abs((now - at).total_seconds()) < _DAY else "%Y-%m-%d %H:%M:%S")

@@ -11,8 +11,9 @@ from assay.watching.curve import Point
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A task's progress. `next` says what the task waits for. `seconds_left` is the longest time that this
-    takes; None if there is no deadline. `curve` is the loss as a line of blocks, empty if no loss was read.
+    """A task's progress. `next` says what the task waits for, and `seconds_left` how long this can take at
+    most; None if there is no deadline. `curve` shows the loss as a line of block characters; it is empty if
+    no loss was read.
     """
 
     task: int

@@ -1,8 +1,8 @@
-"""Checks a CUDA device: compares its bits with the CPU's and its speed with that of float32, and runs the
-tests. Installs nothing.
+"""Checks a CUDA device. It compares the bits of results with those of the CPU, compares the speed of exact
+products and steps with that of float32, and runs the tests. It installs nothing.
 
-`python3 -m benchmarks.cuda --all` is called in a checkout on a GPU machine with torch, triton, numpy and
-pytest, and writes one JSON file.
+Run `python3 -m benchmarks.cuda --all` in a checkout on a GPU machine with torch, triton, numpy and pytest. It
+writes one JSON file.
 
 | module | what it is |
 |---|---|

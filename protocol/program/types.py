@@ -116,7 +116,9 @@ def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
 
 
 def broadcast_source(element: int, result: Shape, operand: Shape) -> int:
-    """The flat index of the operand's element from which element `element` of the broadcast result is computed."""
+    """Maps `element`, a flat index into the broadcast result, to the flat index of the operand's element from
+    which it is computed.
+    """
     index = unravel(element, result)[len(result) - len(operand) :]
     return ravel([0 if size == 1 else i for i, size in zip(index, operand, strict=True)], operand)
 

@@ -3,14 +3,15 @@
 An *engagement* is work that may be requested once, at any time, and is due some seconds after the request.
 *Standing* work, such as a registration that takes seats, is requested again and again. The work with the
 earliest deadline is done first. Only a step or an answer, which are never interrupted, can delay work that is
-due earlier. So the work that must be done within an interval of d seconds is at most that of all engagements
-that are due within at most d seconds of their request (the processor demand of Baruah, Rosier and Howell,
-Real-Time Systems 2, 1990; the same sum bounds a self-suspending engagement, decision 135). If that work fits
-for every d at a third of the measured rates, everything is done in time.
+due earlier. Take any interval of d seconds, and add up the work of all engagements that are due within at
+most d seconds of their request. No more work than this sum must be done within the interval (the processor
+demand of Baruah, Rosier and Howell, Real-Time Systems 2, 1990; the same sum bounds a self-suspending
+engagement, decision 135). If the sum fits for every d at a third of the measured rates, everything is done in
+time.
 
-Waiting shortens the time of an engagement but uses no time of the machine. Each transaction waits for its
-receipt, and each request for the machine waits for the next look at the chain and for steps that have begun.
-`owed` lists the engagements that follow from a task's terms. Pure: no clock, no chain.
+Waiting leaves less time for an engagement, but the machine can do other work meanwhile. Each transaction
+waits for its receipt, and each request for the machine waits for the next look at the chain and for steps
+that have begun. `owed` lists the engagements that follow from a task's terms. Pure: no clock, no chain.
 """
 
 from __future__ import annotations
@@ -162,8 +163,8 @@ def seconds_beside(clocks: Clocks, step: float = 0.0, transactions: int = 1, wai
 
 
 def most_operations(one: Standing, count: int, rates: Rates) -> float:
-    """The most operations a second that each of `count` pieces of standing work like `one` may need if all of
-    them are to be admitted.
+    """A limit in operations a second. If each of `count` pieces of standing work like `one` needs no more
+    than this, the machine can do all of them together.
     """
     left = max(0.0, one.shortest - one.beside)
     return rates.operations / SAFETY / count * (left / one.shortest)

@@ -4,33 +4,33 @@ Pure: clients and `sim` call the same functions. Amounts are integers in units o
 seconds. Rates are fractions a year; only a deployment's rate is in hundredths of a percent. Costs, fees,
 bonds, locks and stakes are rounded up, which favours deterrence and the payee.
 
-B is the budget, K the number of segments, q the number of segments of a seat, V the number of seats, and c =
-B / K the most that training one segment costs:
+B is the budget, K the number of segments, q the number of segments of a seat, and V the number of seats. c =
+B / K is the most that training one segment costs. A replay of a segment costs `replay` x c:
 
-    gameCost       gas of a game + 2 replays of a segment, each `replay` c; at least the deployment's floor
-    auditFee       `replay` c + a seat's gas / q
+    gameCost       gas of a game + 2 x `replay` x c; at least the deployment's floor
+    auditFee       `replay` x c + a seat's gas / q
     S              S_min(B, G, the price given back) + restitution + max(R, retrainReward), because a cheater
                    that is its own challenger, retrainer and submitter gets those parts back. More if the sum
                    that a conviction owes, the bond, or a jury's share requires it
-    R              2 gameCost, at most S / 8
-    retrainReward  3 B, at most S / 8. If the stake is given, R and retrainReward must leave a quarter
+    R              2 x gameCost, at most S / 8
+    retrainReward  3 x B, at most S / 8. If the stake is given, R and retrainReward must leave a quarter
                    of the stake to burn
-    bond           2 (gameCost + the stake's capital while a game lasts), the least that the deployment allows
+    bond           2 x (gameCost + the stake's capital while a game lasts), the least that the deployment allows
     seatLock       a seat's fees + the fee of a draw, which a silent seat loses; at least two draw fees
     lookChance     0, or e
 
-q is the value of 1 … min(64, K) for which V q auditFee + S x rate x T is least. T is the time from the
-submission to the settlement.
+V q auditFee + S x rate x T is the varying cost, where T is the time from the submission to the settlement. Of
+the values 1 … min(64, K), q is the one with the least varying cost.
 
 With second looks (chance e above 0), a looker replays one segment and attests alone, and a seat may have to
-reveal:
+reveal. Two amounts then differ:
 
-    auditFee       `replay` c + a seat's gas + e x gas of a reveal
+    auditFee       `replay` x c + a seat's gas + e x gas of a reveal
     seatLock       more than 2 q auditFee / (h (1 - (1 - e)^q)), so that skipping does not pay, and at least
-                   4 gameCost
+                   4 x gameCost
 
-q and e are then chosen together, for the least total cost of the sum above, the looks, and the capital of all
-locks (including the time that they wait for a seat). V q is at most 32.
+q and e are then chosen together, for the least total of the varying cost, the cost of the looks, and the
+capital cost of all locks (including the time that they wait for a seat). V q is at most 32.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def least_seat_lock(seat_fee: int, draw_fee: int, game_cost: int = 0, look_chanc
 
 
 def _choices(setting: Setting, rules: Rules, given: Mapping[str, int]) -> Iterator[tuple[int, int]]:
-    """The pairs of q and the chance of a look that `derive` compares."""
+    """The pairs (q, chance of a look) that `derive` compares."""
     most = min(MAX_SEAT_SEGMENTS, setting.segments)
     sizes = [given["segments_per_verifier"]] if "segments_per_verifier" in given else range(1, most + 1)
     if "look_chance" in given:
@@ -266,7 +266,10 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int, l
 
 
 def _fee_gas(setting: Setting, q: int, look_chance: int) -> Fraction:
-    """Cost of the gas that the fee of a segment covers, in token units. With looks, this is all of a looker's gas."""
+    """The cost of the gas that the audit fee of one segment covers, in token units. Without looks, it is a
+    seat's gas / q. With looks, it is all of a seat's gas, because a looker attests one segment alone, plus
+    the expected gas of a reveal.
+    """
     seat = setting.gas_cost(setting.gas.seat)
     if not look_chance:
         return seat / Fraction(q)
@@ -333,7 +336,9 @@ def _covers_claim(setting: Setting, fee: int) -> int:
 
 
 def _covers_given(given: Mapping[str, int]) -> int:
-    """The least stake with which the given amounts do not exceed the shares of the stake that terms allow."""
+    """The least stake that is large enough for the given amounts. Terms allow each of them at most a certain
+    share of the stake.
+    """
     shares = {"reward": 8, "retrain_reward": 8, "bond": 4, "delay_penalty": 1}
     return max(share * given.get(name, 0) for name, share in shares.items())
 

@@ -16,7 +16,7 @@ ARBITERS: Final[dict[int, str]] = {1: "Arbiter"}
 
 
 class UnknownArithmetic(AssayError):
-    """This release does not compute a version of the arithmetic."""
+    """A version of the arithmetic that this release does not compute."""
 
 
 def is_computed(version: int) -> bool:

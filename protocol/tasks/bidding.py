@@ -51,8 +51,9 @@ def ladder(start: int, *, late: bool = False) -> Iterator[int]:
 def longest_overtime(budget: int, extension: int) -> int:
     """An upper bound in seconds, which the overtime never reaches, no matter how parties bid.
 
-    A bid postpones the end by at most one extension. So the bids that first take the overtime to 1, 2, …
-    extensions are different bids, each at least 4, 8, … % below the one before. Their number is at most the
-    number of bids in the late ladder.
+    A bid postpones the end by at most one extension. So the overtime first reaches 1, 2, 3, … extensions with
+    different bids. The bid that reaches 2 is at least 4 % below the bid that reached 1, the bid that reaches
+    3 is at least 8 % below the bid that reached 2, and so on. There are at most as many of these bids as bids
+    in the late ladder.
     """
     return (sum(1 for _ in ladder(budget, late=True)) + 1) * extension

@@ -31,8 +31,8 @@ def seed_of(chain_id: int, board: str, task: int, root: bytes, number: int, word
 
 
 def segments_of(first: bytes, seat: int, segments: int, each: int) -> list[int]:
-    """The `each` distinct segments of a seat, out of 1 … `segments`, in the seat's order. `first` is the seed
-    of the task's first draw.
+    """The segments of a seat, in the seat's order: `each` distinct numbers out of 1 … `segments`. `first` is
+    the seed of the task's first draw.
     """
     return distinct(words(keccak(encode(["bytes32", "uint256"], [first, seat]))), segments, each)
 

@@ -87,7 +87,8 @@ def picked_chance(look_chance: int, segments: int) -> Fraction:
 
 
 def least_look_lock(saved: int, look_chance: int, segments: int, honest: Fraction) -> int:
-    """The least even lock L with which skipping does not pay: (1 - (1 - e)^q) h L / 2 > `saved`.
+    """The least lock L, among even numbers, with which skipping does not pay: (1 - (1 - e)^q) h L / 2 >
+    `saved`.
 
     `saved` is the amount that a seat of q = `segments` segments saves if it replays none of them. Only half
     of a lost lock counts, because a caught account may be its own looker, or bribe the looker. A seat that

@@ -1,8 +1,9 @@
 """The disk space and the time that a task's checkpoints take from its solver
 (`protocol.commitments.checkpoints`). Pure.
 
-A checkpoint is one file for each tensor of the state, and a manifest. Each file must reach the disk before
-the next checkpoint counts as kept. So a state of many small tensors takes far more than its bytes.
+A checkpoint is one file for each tensor of the state, and a manifest. All files of a checkpoint must reach
+the disk before it counts as kept. So for a state of many small tensors, a checkpoint takes far more space and
+time than its bytes alone.
 """
 
 from __future__ import annotations

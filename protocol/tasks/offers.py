@@ -41,7 +41,9 @@ class Training(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The best bid of another solver, and the number of whole extensions in the overtime."""
+    """The best bid of another solver: its price, and by how many whole extensions bids have postponed the end
+    of bidding.
+    """
 
     price: int
     extensions: int
@@ -51,16 +53,17 @@ class Best(NamedTuple):
 class Figures:
     """A bidder's figures. Amounts are token units.
 
-    `free` is the amount that the bidder may lock, without the stakes for tasks that it has won or bid on.
-    `rates` are its measured or assumed speeds. `opening` is the fraction of the budget for which its first
-    bid asks. `disk` is the limit for a task's checkpoints in bytes, and `uplink` the bytes a second that it
-    can serve. `clocks` are the times that a move takes besides computing, and `draw_delay` is the seconds
-    from a submission to its draw's round. `taken` are the other tasks that it must train or defend, by name.
+    `free` is the amount that the bidder may still lock: the stakes for tasks that it has won or bid on are
+    already subtracted. `rates` are its measured or assumed speeds. `opening` is the fraction of the budget
+    for which its first bid asks. `disk` is the limit for a task's checkpoints in bytes, and `uplink` the
+    bytes a second that it can serve. `clocks` are the times that a move takes in addition to computing.
+    `draw_delay` is the seconds from a submission to its draw's round. `taken` are the other tasks that it
+    must train or defend, by name.
 
-    `trainings` are the trainings on the same device, by name. They leave `memory` bytes of the device free,
-    and this task's training takes `needs` bytes. This task's bundle takes `maps` memory maps, and the bundles
-    of other tasks leave `maps_left` for it. `traces` are the traces of the programs whose bundles were read,
-    by program id.
+    `trainings` are the other trainings on the same device, by name. They leave `memory` bytes of the device
+    free, and this task's training takes `needs` bytes. This task's bundle takes `maps` memory maps, and the
+    bundles of other tasks leave `maps_left` for it. `traces` are the traces of the programs whose bundles
+    were read, by program id.
     """
 
     free: int

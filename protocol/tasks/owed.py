@@ -23,8 +23,8 @@ at most two more. Computing the words of a split takes less time than hashing th
 computed.
 """
 HASHED: Final = 7
-"""The least operations of a step for each byte of a path of frames. Equal to `protocol.program.cost.HASHED`,
-which is not used here because it needs torch.
+"""A step has at least this many operations for each byte of a path of frames. Equal to
+`protocol.program.cost.HASHED`, which is not used here because it needs torch.
 """
 
 
@@ -34,8 +34,9 @@ class Traces:
     these frames. A replay does none of this work, so the speed of steps does not tell how long the work
     takes.
 
-    `eager` and `called` are operations, as `Cost.eager_operations` and `Cost.called_operations`; calls run as
-    in steps. `hashed_bytes` is `Cost.path_bytes`, and `value_bytes` is the size of the largest value.
+    `eager` and `called` are numbers of operations: `Cost.eager_operations` and `Cost.called_operations`.
+    Calls run in the same way as in a step. `hashed_bytes` is `Cost.path_bytes`, and `value_bytes` is the size
+    of the largest value.
     """
 
     eager: int = 0
@@ -68,11 +69,11 @@ class Traces:
 
 
 def games(name: str, terms: Terms, traces: Traces | None = None) -> Engagement:
-    """A solver's defence in all games of a task that can be played at once. Each game needs one replay, and
-    the `traces` of the task's program; by default these are the most that the terms allow. A second replay,
-    of the steps up to the traced one, also fits, because admission uses only a third of the rates. All
-    answers that one game may request are sent one after the other, and each may wait for a running step or
-    answer.
+    """A solver's defence in as many games of a task as can be played at once. For each game, the work has one
+    replay and the `traces` of the task's program; by default, these traces are the most that the terms allow.
+    A second replay, of the steps up to the traced one, is not counted. It also fits, because admission uses
+    only a third of the rates. All answers that one game may request are sent one after the other, and each
+    may wait for a running step or answer.
     """
     known = Traces.at_most(terms) if traces is None else traces
     replays, answers = _replays(terms, GAMES_AT_ONCE, MOST_MOVES), known.in_games(GAMES_AT_ONCE)

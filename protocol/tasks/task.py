@@ -23,8 +23,8 @@ MAX_TENSORS: Final = 65_535
 MAX_SEATS: Final = 32
 MAX_SEAT_SEGMENTS: Final = 64
 LOOK_LOCK: Final = 4
-"""With looks, the least lock of a seat, as a multiple of the cost of a game. Half of the lock of a caught
-seat pays the looker for a bond and for the game that obtains the solver's step tree.
+"""The least lock of a seat if the task has looks, as a multiple of the cost of a game. If a seat is caught,
+half of its lock pays the looker for a bond and for the game that obtains the solver's step tree.
 """
 MAX_JURORS: Final = 32
 JURY_SHARE: Final = 16
@@ -48,8 +48,8 @@ MAX_LOCK: Final = (1 << 94) - 1
 HASH_RATE: Final = 300_000_000
 """Bytes a second that a party must be able to hash: a fifth of one core with SHA instructions."""
 FILE_RATE: Final = 200
-"""Files a second that a party's disk is assumed to take until `solver bench` has measured it. This is rather
-slow for a solid-state drive. Each file is written with two fsyncs.
+"""Number of files a second that a party's disk is assumed to write. The assumption holds until `solver bench`
+has measured the disk. It is rather slow for a solid-state drive. Each file is written with two fsyncs.
 """
 
 
@@ -244,9 +244,9 @@ class Terms:
 
     @property
     def owed(self) -> int:
-        """The most that must be paid out of a convicted stake. It is the sum of the greater of the two
-        rewards, the cost of a game and the fee for each seat, the cost of a game and the fee for each
-        possible look, and the restitution.
+        """The most that must be paid out of a convicted stake. It is a sum of four parts: the greater of the
+        two rewards; for each seat, the cost of a game and the seat's fee; for each possible look, the cost of
+        a game and the look's fee; and the restitution.
         """
         reward = max(self.reward, self.retrain_reward)
         looks = self.seat_segments * (self.game_cost + self.audit_fee) if self.look_chance else 0
@@ -296,11 +296,13 @@ MOST_MOVES: Final = DEMANDS + STEP_TREES + TRACES + SPLITS
 INCLUSION_BLOCKS: Final = 2
 """Number of blocks until a move is mined, since the move may just miss the next block."""
 SAFETY: Final = 3
-"""The most time that a replay and the trace of a step take on a busy machine, as a multiple of a replay's
-usual time.
+"""On a busy machine, a replay together with the trace of a step takes at most this many times as long as a
+replay usually takes.
 """
 BEGUN: Final = 2
-"""Maximum number of steps of other work during one wait: the running step, and one that begins before this turn."""
+"""Maximum number of steps of other work during one wait for the machine: the step that is running, and one
+more that begins before the waiting work gets its turn.
+"""
 ASSUMED_SPEED: Final = 10**9
 """Scalar operations a second that each side of a game is assumed to manage when terms are derived."""
 

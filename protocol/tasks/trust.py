@@ -1,7 +1,8 @@
-"""The cost of trust in a task, computed from rules, setting and amounts. audit.md section 9.
+"""The cost of trust in a task, computed from the rules, the setting and the amounts (audit.md section 9).
 
-Pure. Amounts are integers in token units, times are seconds, rates are fractions a year unless stated.
-Costs of capital, which nobody is paid, are exact fractions. `protocol.tasks.amounts` derives the amounts.
+Pure. Amounts are integers in token units, and times are seconds. Rates are yearly and given as fractions,
+unless stated otherwise. Costs of capital are exact fractions; nobody is paid these amounts.
+`protocol.tasks.amounts` derives the amounts.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ class Setting:
     jurors: int = 0
     """Number of jurors. If it is not 0, a claim may take a share of the stake."""
     utilisation: Fraction = Fraction(3, 10)
-    """For tokens reserved for a lock, the share of the time in which they are actually locked. Used only with
-    looks. Without looks, a lock is about as large as a seat's pay.
+    """Tokens reserved for a lock are actually locked for this share of the time. Used only with looks.
+    Without looks, a lock is only about as large as a seat's pay.
     """
 
     def gas_cost(self, gas: int) -> int:
@@ -140,9 +141,9 @@ class TrustPrice:
     """Capital cost of the stake from the submission to the settlement; looks delay the settlement."""
     locks: int
     """Capital cost of the delay penalty during training, of the seats' locks during the audit, and of the
-    fees in the escrow for the whole time. With looks, also the capital cost of the looks' locks, which are
-    assumed to last as long as the seats' locks, and the capital cost of the tokens for all these locks while
-    the tokens wait for a seat.
+    fees in the escrow for the whole time. With looks, two costs are added. One is the capital cost of the
+    looks' locks, which are assumed to last as long as the seats' locks. The other is the capital cost of the
+    tokens for the locks of seats and looks while these tokens wait for a seat.
     """
 
     @property
@@ -221,8 +222,8 @@ def audit_seconds(setting: Setting, look_chance: int, slots: int) -> Fraction:
 
 
 def lock_capital(setting: Setting, rules: Rules, amounts: Amounts) -> Fraction:
-    """The exact capital cost of the locks of seats and looks. With looks, it includes the time that the locks
-    wait for a seat.
+    """The exact capital cost of the locks of seats and looks. With looks, it also includes the capital cost
+    of their tokens while these are not locked and wait for a seat.
     """
     audit = audit_seconds(setting, amounts.look_chance, amounts.slots)
     each = capital_cost(rules.capital_rate, amounts.seat_lock, audit)
@@ -244,8 +245,8 @@ def task_capital(
     escrow: int,
 ) -> Capital:
     """The capital cost of a task's locks at `rate` a year. Times are as in `Setting`. `escrow` is the part of
-    the escrow that counts. The price of trust counts only the fees, because the price of the task pays for
-    the training.
+    the escrow whose capital cost is counted. For the price of trust, this part is only the fees, because the
+    price of the task pays for the training.
     """
     return Capital(
         stake=capital_cost(rate, stake, audit),

@@ -1,8 +1,9 @@
-"""The usual solver: the default settings of `solver run`, which a submitter assumes before posting. Pure.
+"""The usual solver: a solver with the default settings of `solver run`. A submitter assumes these settings
+before posting. Pure.
 
 The price of a training's operations follows from these settings. An hour at 2 x 10^9 operations a second
-costs one token, and 0.05 tokens for power. So 10^12 operations cost 0.146 tokens, or 0.177 with the risk of
-delay and the margin.
+costs one token for the machine and 0.05 tokens for its power. So 10^12 operations cost 0.146 tokens, or 0.177
+with the risk of delay and the margin.
 """
 
 from __future__ import annotations

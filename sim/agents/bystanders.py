@@ -84,7 +84,7 @@ class Griefer(Bystander):
 
     @property
     def most_games(self) -> int:
-        """A bond for each game, because all games are open at once."""
+        """Number of bonds: one for each game, because all games are open at once."""
         return self.games
 
 

@@ -1,7 +1,6 @@
-"""The members of a market: groups of solvers, verifiers and bystanders, each of one strategy, and the submitter's
-strategy.
+"""The members of a market: groups of solvers, of verifiers and of bystanders, and the submitter's strategy.
 
-Members of a group have consecutive numbers.
+All members of a group have the same strategy. Their numbers are consecutive.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ BYSTANDERS: Final = {kind.name: kind for kind in (Bystander, Griefer, Forgetful,
 SUBMITTERS: Final = {kind.name: kind for kind in (Submitter, Shill, Vanishing, Challenging, Insider)}
 HONEST_SUBMITTER: Final = Submitter()
 MOST_SLOTS: Final = 1 << 15
-"""Slots of a registration of the highest level."""
+"""Maximum number of slots of a verifier: those of a registration at the highest level."""
 
 
 @dataclass(frozen=True)
@@ -125,11 +124,10 @@ def population(
     bystanders: Members[Bystander] = (),
     submitter: Submitter = HONEST_SUBMITTER,
 ) -> Population:
-    """Build a population from strategies and numbers of members; empty groups are left out.
+    """Build a population from strategies and numbers of members. Empty groups are left out.
 
-    Raises ParameterError if there are no solvers or no verifiers, if a group has a negative number of
-    members, or if the number of slots that each member of a group has is not a power of two up to
-    `MOST_SLOTS`.
+    Raises ParameterError if there are no solvers or no verifiers, or if a group has a negative number of
+    members. Also raises it if a group's slots per member are not a power of two, or exceed `MOST_SLOTS`.
     """
     everybody = Population(
         _groups("solvers", solvers),

@@ -184,8 +184,8 @@ class Late(Solver):
     rate: float = 1.0
 
     def bid(self, view: Bidding) -> Floats:
-        """With chance `rate`, bid 0; otherwise do not bid. The random number that decides is each bidder's
-        share of the markup, from 0 to 2.
+        """With chance `rate`, bid 0; otherwise do not bid. Each bidder's random share of the markup, which is
+        uniform from 0 to 2, decides this.
         """
         bids: Floats = np.where(view.uniform < 2 * self.rate, 0.0, np.inf)
         return bids

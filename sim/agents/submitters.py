@@ -60,7 +60,8 @@ class Submitter:
 
 @dataclass(frozen=True)
 class Shill(Submitter):
-    """Bids on its own tasks, between the shares `low` and `high` of the budget, to lower a second price.
+    """Bids on its own tasks in order to lower the price of a second-price auction. A bid lies between the
+    shares `low` and `high` of the budget.
 
     If its own bid wins, nobody trains: its stake pays the delay penalty, and its task is refunded.
     """
@@ -103,7 +104,7 @@ class Challenging(Submitter):
 
     @property
     def most_games(self) -> int:
-        """A bond for each game, because all games are open at once."""
+        """Number of bonds: one for each game, because all games are open at once."""
         return self.games
 
 

@@ -53,14 +53,16 @@ class Locks:
         """Cost of locking one token unit of a bond."""
 
     def trained(self, solvers: Indices, sold: Flags) -> None:
-        """Book the locks from bid to submission: the submitter's escrow, and the winner's delay penalty."""
+        """Book the cost of what is locked from bid to submission: the submitter's escrow, and the winner's
+        delay penalty.
+        """
         self._spend(np.full_like(solvers, SUBMITTER), sold * float(self._trained))
         self._spend(solvers, sold * float(self._task.delay_penalty))
 
     def audited(self, task: Task, checks: Checks, bonds: Amounts) -> None:
-        """Book the locks from the submission on: the escrow, the stake, seats, looks, and bonds. `bonds`, (n,
-        rows), has the total bonds of each party in `checks.games`. Games run in parallel, so they hold the
-        stake for the duration of one game.
+        """Book the cost of what is locked from the submission on: the escrow, the stake, the locks of seats
+        and looks, and bonds. `bonds` has the total bonds of each party in `checks.games`, (n, rows). Games
+        run in parallel, so together they hold the stake only for the duration of one game.
         """
         live, solvers, games = task.live, task.solver, checks.games
         self._spend(np.full_like(solvers, SUBMITTER), live * float(self._task.escrow - self._trained))

@@ -1,5 +1,5 @@
-"""The parties that check a submitted task: the accounts drawn for its seats, the accounts that replace silent
-ones, lookers, and bystanders.
+"""The parties that check a submitted task: the accounts drawn for its seats, the accounts drawn in place of
+silent ones, the lookers, and the bystanders.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Checker:
         return Draw(self.pool.seats(uniform, self.seated.accounts(uniform.shape[1])), segments)
 
     def again(self, rows: Indices, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """Draw accounts for the seats that `asked` marks, (V, n), in the given rows. Accounts in `bound`, (m,
-        n), and those that tasks in flight have drawn are excluded.
+        """Draw accounts for some seats in the given rows. `asked`, (V, n), marks these seats. Accounts in
+        `bound`, (m, n), are excluded, and so are those that tasks in flight have drawn.
         """
         uniform = luck.uniform(len(asked))
         bound = np.concatenate([bound, self.seated.accounts(uniform.shape[1])[:, rows]])
@@ -114,12 +114,12 @@ class Checker:
         return picked
 
     def lookers(self, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """Draw accounts for the slots that `asked` marks, (V q, rows), as `again` does for seats."""
+        """Draw accounts for looks, as `again` does for seats. `asked`, (V q, rows), marks the looks' slots."""
         return self.again(np.arange(asked.shape[1]), asked, bound, luck)
 
     def looks(self, seats: Seats, accounts: Indices, there: Flags) -> Check:
-        """The actions of lookers, (V q, rows), computed as `act` computes those of seats. Lookers that watch
-        have seen the seats' attestations.
+        """The actions of lookers, (V q, rows). They are computed as in `act`, except that every looker acts
+        after the seats. A looker that watches others therefore knows that the seats are attested.
         """
         check = Check.nothing(accounts.shape)
         kinds = self._kinds.take(accounts, mode="wrap")
@@ -208,7 +208,9 @@ class _Checking:
         self._seen = np.concatenate([self._seen, seen])
 
     def look(self) -> None:
-        """Play second looks at tasks of which all seats are attested. Lookers' games come after all other games."""
+        """Play second looks at the tasks whose seats are all attested. Lookers' games are added after all
+        games made so far.
+        """
         checker, task = self._checker, self._task
         full: Flags = np.logical_and.reduce(self._attested, axis=0)
         replayed = np.zeros_like(self._attested)
@@ -293,7 +295,7 @@ class _Checking:
         return np.where(names, games.segments, NO_SEGMENT)
 
     def _any(self, shape: tuple[int, ...]) -> Segments:
-        """The last segment, which is the one that challengers without a replay name."""
+        """The last segment. Challengers that have not replayed name this one."""
         return np.full(shape, self._checker.parameters.segments, dtype=np.int32)
 
     # ------------------------------------------------------------------ actions

@@ -128,8 +128,8 @@ class Closer:
         booking.burn_rest(ledger, rows, solvers, rest)
 
     def _dismiss(self, task: Task, checks: Checks) -> None:
-        """Book lost games and their bonds. Games that were lost before a stall count too, even if the solver
-        is convicted after it.
+        """Book lost games and their bonds. A game that was lost before the task stalled counts too, even if
+        the solver is convicted after the stall.
         """
         games = checks.games
         opened = games.opened * (checks.lost & task.live)
@@ -156,8 +156,8 @@ class Closer:
                 booking.forfeit(self.books.ledger, rows, challengers[rows], bonds)
 
     def _bonds(self, checks: Checks, line: int, number: int, first: Amounts | int = 0) -> Amounts:
-        """Bond of a party's commitment `number`, (rows,). The count starts at 0 after the party's `first`
-        earlier commitments.
+        """The bond of one commitment of a party, (rows,). `line` is the party's place in the games. `number`
+        counts the party's commitments from 0, leaving out its `first` earlier ones.
         """
         games, bond = checks.games, self.parameters.bond
         if games.seats[line] != NO_SEAT or line >= checks.early:

@@ -24,15 +24,17 @@ if TYPE_CHECKING:
     from sim.engine.task import Task
 
 LOOK_TRIES: Final = 3
-"""Draws per level. A look that is still silent after the last draw lapses."""
+"""Maximum number of draws for the looks of a level. A look whose account is still silent after the last draw
+lapses.
+"""
 
 
 class Board(NamedTuple):
     """A task's state after its last attestation."""
 
     asked: Flags
-    """Whether every seat is attested, (rows,). If so, a draw of looks is requested, and is paid however the
-    task ends.
+    """Whether every seat is attested, (rows,). If so, a draw of looks is requested. The draw is paid for, no
+    matter how the task ends.
     """
     open: Flags
     """Whether every seat is attested and nobody has won a game, (rows,)."""
@@ -52,7 +54,9 @@ class Attempt(NamedTuple):
     """One draw of a level's lookers."""
 
     accounts: Indices
-    """The accounts drawn; NOBODY for slots that this draw was not asked for, or could not fill."""
+    """The accounts drawn. NOBODY in slots that this draw was not asked to fill, and in slots that it could
+    not fill.
+    """
     check: Check
     """The accounts' actions."""
 
@@ -178,9 +182,9 @@ def _judge(
 ) -> Level:
     """Decide which account acted in each look, and which targets lose a lock to their looker.
 
-    A looker that replays recognises a made-up digest if the solver's states are right; if they are wrong, the
-    solver is convicted instead. Accusing a target that has replayed requires a replay too, because an
-    accusation shows a chunk.
+    If the solver's states are right, a looker that replays recognises a made-up digest. If they are wrong,
+    the solver is convicted instead. Only a looker that replays can accuse, even if its target has replayed
+    and can answer, because an accusation shows a chunk.
     """
     shape = targets.shape
     lookers = np.full(shape, NOBODY, dtype=np.int64)
@@ -218,8 +222,8 @@ def _replayed(attempts: Sequence[Attempt], shape: tuple[int, ...]) -> Flags:
 
 
 def _once(level: Level, each: int) -> Level:
-    """Keep only the first lost lock of each seat. A seat has only one lock, so only the first look that wins
-    it can take it.
+    """Keep only the first lost lock of each seat. A seat has only one lock: the first look that wins the lock
+    takes it, and later looks get nothing.
     """
     wanted = (level.accused | level.hidden).reshape(-1, each, level.accused.shape[1])
     first = (wanted & (wanted.cumsum(axis=1) == 1)).reshape(level.accused.shape)

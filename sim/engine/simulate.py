@@ -37,7 +37,7 @@ class Case:
 
 
 Columns = Mapping[str, Floats]
-"""Results by name, one number for each run: counts and token units, as averages over tasks."""
+"""Results by name. Each has one number per run: a count or an amount in token units, averaged over tasks."""
 
 
 def block(people: Population) -> int:
@@ -50,10 +50,10 @@ def simulate(case: Case, *, runs: int, rounds: int, seed: np.random.SeedSequence
     """Play `runs` markets for `rounds` tasks each.
 
     A run's random numbers depend only on the seed and the run's number: asking for more runs does not change
-    the first ones. Returns columns of length `runs`: `posted` as a share of the rounds; `settled`,
-    `convicted` and the other counts of `Tally` per posted task; `price` and `fees` per settled task; `burned`
-    and `profit_<kind>_<strategy>`, of all members together, per posted task. The submitter's profit is
-    `profit_submitter`.
+    the first ones. Returns columns of length `runs`. `posted` is a share of the rounds. `settled`,
+    `convicted` and the other counts of `Tally` are per posted task; `price` and `fees` are per settled task.
+    `burned` and `profit_<kind>_<strategy>` are per posted task; such a profit is the sum over all members
+    with the strategy. The submitter's profit is `profit_submitter`.
     """
     parts = []
     most = block(case.population)

@@ -1,8 +1,8 @@
 """Random numbers: one stream for each purpose, so that variants of a market use the same numbers.
 
-A variant that draws more verifiers uses more of the draws' stream, but no more of the others: bids, devices
-and accidents stay the same (common random numbers). CHUNK runs share a generator, which always draws for all
-of them, so a run's numbers do not depend on how many runs are played.
+For example, a variant that draws more verifiers takes more numbers from the stream of draws, but bids,
+devices and accidents stay the same (common random numbers). A generator is shared by `CHUNK` runs. It always
+draws numbers for all of them, so a run's numbers do not depend on how many runs are played.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from sim.mechanism.arrays import Floats, Indices
 
 CHUNK: Final = 512
-"""Runs that share a generator. Larger chunks would waste numbers in small samples; smaller chunks would need
-more calls for large samples.
+"""Number of runs that share a generator. Larger chunks would waste numbers in small samples; smaller chunks
+would need more calls for large samples.
 """
 
 
@@ -31,7 +31,9 @@ class Stream:
         self._rows = rows
 
     def of(self, number: int) -> Stream:
-        """A stream of the same purpose for one round. Numbers used from it do not change those of other rounds."""
+        """A stream of the same purpose for one round, or for one level within a round. `number` is that of
+        the round or level. Taking numbers from this stream does not change those of other rounds or levels.
+        """
         return Stream([_child(seed, number) for seed in self._seeds], self._rows)
 
     def uniform(self, *shape: int) -> Floats:

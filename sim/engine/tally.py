@@ -20,12 +20,12 @@ class Tally:
     void: Amounts
     """Tasks with a seat that could not be filled."""
     stalled: Amounts
-    """Tasks that were never drawn, or not fully attested by the end of the stall period, and that had no
-    conviction.
+    """Tasks without a conviction that were never drawn, or that were not fully attested by the end of the
+    stall period.
     """
     settled: Amounts
     false: Amounts
-    """Tasks submitted with false segments, or not served."""
+    """Submitted tasks that have false segments or are not served."""
     escaped: Amounts
     """False tasks that settled nevertheless."""
     dismissed: Amounts

@@ -26,7 +26,9 @@ class Task(NamedTuple):
 
     live: Flags
     drawn: Flags
-    """Whether the beacon delivers a round in time. A live task that is not drawn stalls."""
+    """Whether the beacon delivers a round in time for the draw. If not, the task is never drawn; if it is
+    also live, it stalls.
+    """
     solver: Indices
     """Ledger account of the solver."""
     price: Amounts
@@ -38,7 +40,7 @@ class Task(NamedTuple):
 
     @property
     def wrong(self) -> Flags:
-        """Whether a task was submitted with false segments, or is not served."""
+        """Whether a submitted task has false segments or is not served."""
         flags: Flags = self.live & ((self.work.false > 0) | ~self.work.serves)
         return flags
 
@@ -48,12 +50,14 @@ class Sitting(NamedTuple):
 
     rows: Indices
     accounts: Indices
-    """Verifier numbers from 0; NOBODY for seats that this draw was not asked for, or could not fill."""
+    """Verifier numbers from 0. NOBODY in seats that this draw was not asked to fill, and in seats that it
+    could not fill.
+    """
     check: Check
 
 
 class Silence(NamedTuple):
-    """Accounts that were silent when their seats were redrawn, (V, n), for the n `rows`."""
+    """The accounts of all seats at a redraw, and whether each was silent; (V, n) each, for the n `rows`."""
 
     rows: Indices
     accounts: Indices
@@ -87,7 +91,9 @@ class Games(NamedTuple):
         seated: bool = False,
         unopened: Amounts | None = None,
     ) -> Games:
-        """The challenges of some accounts, (n, rows). If `seated`, the accounts hold the seats, in this order."""
+        """The challenges of some accounts, (n, rows). `seated` means that account i holds seat i; otherwise
+        the accounts have no seats.
+        """
         seats = np.arange(len(accounts)) if seated else np.full(len(accounts), NO_SEAT)
         none = np.zeros_like(opened) if unopened is None else unopened
         return cls(accounts, opened, right, segments, seats, none)
@@ -137,13 +143,13 @@ class Checks(NamedTuple):
     early: int
     """Number of entries of `games` that were made before the task could stall. They come first in `games`."""
     looks: Looks | None
-    """None if there are no bystanders."""
+    """What the bystanders did; None if there are no bystanders."""
     escrow_draws: Amounts
     """Number of draws of seats that the escrow pays."""
     stalled: Flags
-    """Tasks that were not drawn, or not attested when the stall period was over."""
+    """Tasks that were never drawn, or that were not fully attested by the end of the stall period."""
     second: SecondLooks | None
-    """None if the terms have no looks."""
+    """The second looks; None if the terms have no looks."""
 
     @property
     def paid(self) -> Flags:
@@ -165,7 +171,9 @@ class Checks(NamedTuple):
 
     @property
     def first(self) -> Indices:
-        """The convicting game, the first that wins, (rows,); meaningful only where one wins."""
+        """The first game that wins, which convicts the solver, (rows,). Meaningful only in rows in which a
+        game wins.
+        """
         return np.asarray(self.won.argmax(axis=0))
 
     def spoke(self, in_ledger: Callable[[Indices], Indices]) -> Flags:

@@ -56,11 +56,12 @@ def bids(asks: Sequence[int], budget: int, *, late: bool = False) -> list[Bid]:
 
 
 def descending(asks: Amounts, budget: Amounts) -> Assignment:
-    """Open bids that go down: contracts/src/TaskMarket.sol, as the node bids (`protocol.tasks.offers`).
+    """The auction of contracts/src/TaskMarket.sol: open bids that go down. Solvers bid as the node does
+    (`protocol.tasks.offers`).
 
-    The lowest ask opens, and the two lowest undercut each other by the minimum until one reaches its ask.
-    Other solvers drop out early and do not change the price. All bids come early, so the minimum undercut
-    does not grow.
+    The solver with the lowest ask opens. Then the two solvers with the lowest asks undercut each other, each
+    time by the minimum, until one of them reaches its ask. Other solvers drop out early and do not change the
+    price. All bids come early, so the minimum undercut does not grow.
     """
     return _descend(asks, budget, late=False)
 

@@ -29,8 +29,8 @@ def bonds_of(bond: int, held: Amounts) -> Amounts:
 
 
 def most_locked(bond: int, held: int, commitments: int) -> int:
-    """Total bonds of `commitments` commitments by one account. When it makes the first of them, `held` bonds
-    of the task are already held.
+    """The total of the bonds that one account locks by making `commitments` commitments. When it makes the
+    first of them, `held` bonds of the task are already held.
     """
     last = held + commitments
     doubled = range(min(max(held, GAMES_AT_ONCE), last), min(last, GAMES_AT_ONCE + MOST_DOUBLINGS))

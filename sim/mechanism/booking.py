@@ -1,8 +1,9 @@
-"""Bookings for the ends of a task, draws, silent seats, dismissed challenges, and locks taken by looks.
+"""Bookings for draws, silent seats, dismissed challenges, locks taken by looks, and all the ways in which a
+task ends.
 
-Each function moves tokens in the affected rows, and mirrors the contract function that it names. All other
-tokens return to their owner: for example, the stake of a task without a conviction, and the rest of an
-escrow. `rows` are (n,) row numbers. Accounts and amounts are (n,), or (V, n) if each seat has one.
+Each function moves tokens in the affected rows, and mirrors the contract function that its text names. Tokens
+that no function moves return to their owner: for example, the stake of a task without a conviction, and the
+rest of an escrow. `rows` are (n,) row numbers. Accounts and amounts are (n,), or (V, n) if each seat has one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def expire(ledger: Ledger, rows: Indices, solvers: Indices, penalty: int) -> Non
 
 
 def pay_draws(ledger: Ledger, rows: Indices, fee: int, draws: Amounts) -> None:
-    """TaskMarket.drawn: pay `draws` draw fees out of the escrow."""
+    """TaskMarket.drawn: pay the draw fee out of the escrow as many times as `draws` says."""
     amounts = ledger.amount(fee) * draws
     ledger.take(rows, SUBMITTER, amounts)
     ledger.give(rows, DRAWER, amounts)
@@ -75,7 +76,7 @@ def compensate(
     ledger: Ledger, rows: Indices, solvers: Indices, seats: Indices, spoke: Flags, *, cost: int, fee: int
 ) -> None:
     """Commitments.compensate, openLate: out of the stake, pay a game's cost and the fee to each seat that
-    spoke up, which is one with a challenge that was not dismissed.
+    spoke up. A seat spoke up if it made a challenge that was not dismissed.
     """
     amounts = ledger.amount(cost + fee) * spoke
     ledger.take(rows, solvers, amounts.sum(axis=0))

@@ -8,7 +8,7 @@ from sim.mechanism.arrays import Flags
 from sim.mechanism.draw import Segments
 
 NO_SEGMENT = 0
-"""The segment of a game that named none, and of a conviction by such a game."""
+"""Stands in place of a segment if a game named none, or if a conviction came from such a game."""
 
 
 def fees_owed(attested: Flags, spoke: Flags, segments: Segments, convicted: Segments) -> Flags:

@@ -1,7 +1,8 @@
 """Draws of seats and of their segments (contracts/src/AuditBoard.sol, libraries/DrawWords.sol).
 
-A task has V seats. Each seat is drawn among the accounts without a seat, weighted by stake (a slot is one
-unit of stake), so the seats' accounts are distinct. Each seat has its own q distinct segments of 1 ... K.
+A task has V seats. Each seat is drawn among the accounts that have no seat yet, so the seats' accounts are
+distinct. Accounts are weighted by stake; a slot is one unit of stake. Each seat has its own q distinct
+segments of 1 ... K.
 """
 
 from __future__ import annotations

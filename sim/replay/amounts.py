@@ -1,9 +1,9 @@
-"""A market's amounts in the chain's units of 10^-18 token. They are odd on purpose, so that every rounding
-shows.
+"""A market's amounts in the chain's units of 10^-18 token. They are odd numbers on purpose, so that every
+rounding shows.
 
-The engine's unit is 10^-6 token. The twelve further digits of a chain amount are different for each amount,
-and mostly a prime; agents never see them. With `exact`, these digits are zeros, so the chain's amounts are
-exactly 10^12 times the engine's.
+The engine's unit is 10^-6 token, so an amount on the chain has twelve more digits than the engine's. These
+digits differ between amounts, and mostly form a prime; agents never see them. With `exact`, these digits are
+zeros, so the chain's amounts are exactly 10^12 times the engine's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sim.parameters import MarketParameters
 from sim.units import DECIMALS
 
 SCALE: Final = TOKEN // 10**DECIMALS
-"""Chain units in one of the engine's: 10^12."""
+"""Number of the chain's units in one unit of the engine: 10^12."""
 
 # Primes below 10^12 that keep the required ratios of the amounts: a reward is at most an eighth of the stake,
 # and a bond is at most a quarter of the stake and at least twice a game's cost.

@@ -1,4 +1,4 @@
-"""The audit of a task: the beacon's draws, which Python recomputes, attestations, and redraws of silent seats."""
+"""The audit of a task: attestations, redraws of silent seats, and the beacon's draws, which Python recomputes."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ class Auditing:
         return Draw(np.array(accounts)[:, None], drawn)
 
     def nobody(self) -> Draw:
-        """The draw of a task whose draw did not take place: all seats are empty."""
+        """A draw in which all seats are empty, for a task whose draw did not take place."""
         parameters = self.stage.scenario.parameters
         shape = (parameters.segments_per_verifier, self._seats, 1)
         return Draw(np.full(shape[1:], NOBODY), np.ones(shape, dtype=np.int32))
 
     def attest(self, accounts: Indices, check: Check) -> None:
-        """Let the accounts that attest do so; both arrays are (V, 1)."""
+        """Make the accounts attest that `check` says attest. `accounts` and the arrays in `check` are (V, 1)."""
         for seat, account in enumerate(accounts[:, 0].tolist()):
             if check.attests[seat, 0]:
                 if len(self.attestations) == self._seats - 1 and self.stage.scenario.parameters.look_chance:
@@ -82,8 +82,9 @@ class Auditing:
         return account
 
     def ask_for_looks(self, level: int, candidates: Sequence[int], looks: int) -> None:
-        """Wait until an attestation, which would request the draw of looks of `level`, would lead to the
-        looks that the scenario wants on that level. If the scenario wants no particular looks, do not wait.
+        """Prepare the attestation that will request the draw of looks of `level`. If the scenario wants
+        particular looks on that level, wait for a time at which this attestation leads to them. Otherwise do
+        not wait.
 
         `looks` is the number of looks picked on the levels below.
         """
@@ -96,7 +97,7 @@ class Auditing:
         self.owed = True
 
     def redraw(self, asked: Flags) -> Indices:
-        """Wait until the time of the seats in `asked`, (V, 1), is over, then redraw them. Return the new
+        """Redraw the seats that `asked`, (V, 1), marks, once their time to attest is over. Return the new
         account of each seat, (V, 1), or NOBODY if the seat was not redrawn or nobody was found.
         """
         stage = self.stage

@@ -141,7 +141,7 @@ class Books:
         self.release(looker, BOND, bond)
 
     def answered(self, looker: int, account: int) -> None:
-        """Pay the accusation's bond to the accused account, which has answered, or against which a conviction
+        """Pay the accusation's bond to the accused account. Either the account has answered, or a conviction
         has made the accusation moot.
         """
         cost = self._amounts.game_cost

@@ -33,7 +33,9 @@ class Claims:
         self._spoke: set[int] = set()
 
     def spoke(self, seat: int) -> None:
-        """Note that the chain has paid cost and fee to a seat, or only the cost to a look."""
+        """Record and book what the chain has already paid: a game's cost and the fee to a seat, or only the
+        cost to a look.
+        """
         self._spoke.add(seat)
         account = self._owed[seat].account
         look = is_look(seat)
@@ -42,10 +44,10 @@ class Claims:
         self._stage.booked(f"task {self._task}: {self._stage.name(account)} has {paid}")
 
     def pay(self, games: Mapping[int, int]) -> None:
-        """Pay the seats with a game in `games`, which maps seats to games, and then the seats that are owed
-        only a fee.
+        """Pay the seats that have a game. `games` maps these seats to their games. Then pay the seats that
+        are owed only a fee.
 
-        The contracts must refuse a fee to all other seats.
+        After that, the contracts must refuse to pay any seat another fee.
         """
         stage, commitments = self._stage, self._stage.referee.commitments
         for seat, game in games.items():

@@ -19,13 +19,13 @@ LOCKS: Final = (REGISTRATION, ESCROW, STAKE, BOND)
 BURNED: Final = "burned"
 HELD: Final = "held"
 VAULT: Final = "vault"
-"""The owner in two further lines: `BURNED`, the tokens that the vault has burned, and `HELD`, all tokens that
-it holds, including burned ones.
+"""The owner named in two lines about the vault as a whole: `BURNED`, the tokens that the vault has burned,
+and `HELD`, all tokens that it holds, including burned ones.
 """
 
 
 class Place(NamedTuple):
-    """The tokens' owner, and where they are."""
+    """An owner of tokens, and where the owner's tokens are."""
 
     owner: str
     where: str

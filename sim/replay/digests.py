@@ -91,7 +91,9 @@ class Target(NamedTuple):
         return segment_path(self.attestation.roots, self.attestation.result, self.position)
 
     def opening(self, trained: Trained, at: Chunk) -> Opening:
-        """Open one chunk in the digest of a party that has replayed. The opening answers an accusation."""
+        """Open one chunk in the attestation's digest, to answer an accusation. The attesting party must have
+        replayed the segment.
+        """
         data, digester = trained.tensors(self.segment, at.step), Digester(self.attestation.salt, THINNING)
         return open_chunk_of(
             digester.tensor_tree(data[at.tensor], at.step),
@@ -104,15 +106,15 @@ class Target(NamedTuple):
 
 
 def place(trained: Trained, segment: int, luck: Random) -> Chunk:
-    """The chunk named by an accusation, chosen as nodes choose it."""
+    """Choose the chunk that an accusation names, in the same way as nodes choose it."""
     states = _Replayed(trained, segment)
     sizes = [len(data) for data in states.tensors(0)]
     return choose_place(states, sizes, STEPS, THINNING, luck)
 
 
 def shown(trained: Trained, segment: int, at: Chunk) -> Evidence:
-    """The chunk at `at`, opened under the solver's step tree. A replay of the segment gives the same tree if
-    the segment is right.
+    """The chunk at `at`, opened under the solver's step tree. The tree is taken from a replay of the segment,
+    so it is the solver's only if the segment is right.
     """
     run = trained.checked
     data = trained.tensors(segment, at.step)[at.tensor]

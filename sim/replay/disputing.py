@@ -88,8 +88,8 @@ def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: S
 
 
 def _commit(stage: Stage, task: Submitted, number: int, each: Challenge) -> _Made:
-    """Commit to a challenge of the segment that the engine names. If the challenger in the engine found that
-    segment false, the segment must be false in this run too.
+    """Commit to a challenge of the segment that the engine names. If, in the engine, the challenger found
+    this segment false, it must be false in this run too.
     """
     if each.right:
         stage.same("a segment seen to be false", True, each.segment in task.trained.false_segments)

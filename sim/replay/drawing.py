@@ -32,8 +32,8 @@ def holders(slots: Sequence[int]) -> list[int]:
 
 
 def looked(seed: bytes, candidates: Sequence[int], chance: int, room: int) -> tuple[list[int], Iterator[int]]:
-    """The slots that the first draw of a level picks among the candidates, ascending, and the rest of the
-    stream of words.
+    """Recompute the first draw of a level. Returns the slots that it picks among the candidates, in ascending
+    order, and the rest of the stream of words.
     """
     picked, stream = picks(seed, candidates, chance, room), words(seed)
     # Once there is no room left, no further number is taken.
@@ -44,8 +44,8 @@ def looked(seed: bytes, candidates: Sequence[int], chance: int, room: int) -> tu
 
 
 def found(stream: Iterator[int], slots: Sequence[int], seats: int, bound: Collection[int]) -> list[int]:
-    """The accounts of the `seats` requested seats, in order. NOBODY for a seat if all 32 slots tried for it
-    belong to bound accounts, or if the draw has already tried 256 slots.
+    """The accounts of the `seats` requested seats, in order. A seat gets NOBODY if all 32 slots tried for it
+    belong to accounts that are bound or already drawn, or if the draw has already tried 256 slots.
     """
     held, taken = holders(slots), set(bound)
     every = (held[below(stream, len(held))] for _ in range(TRIES_OF_DRAW))

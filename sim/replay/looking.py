@@ -1,5 +1,5 @@
-"""Second looks at an audited task. The beacon draws levels of looks, Python recomputes them, and they are
-then attested or given up.
+"""Second looks at an audited task. The beacon draws levels of looks, and Python recomputes the draws. Each
+look is then attested or given up.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Looking:
         return [account - self._stage.first_verifier for account in accounts]
 
     def reveal(self, slots: Sequence[int]) -> None:
-        """Have the targets of these looks reveal. Looks without a looker are left out, because they have been
-        given up.
+        """Have the accounts that these looks check reveal their secrets and the segments' roots. A look
+        without a looker is left out, because it has been given up.
         """
         for slot in [each for each in slots if each in self._awaited]:
             look = Look(self._level, slot)
@@ -81,8 +81,8 @@ class Looking:
         return dict(self._awaited)
 
     def attest(self, check: Check) -> None:
-        """Let the lookers that act attest, and pay them. If the last draw of the level has been made, give up
-        the other looks.
+        """For each looker that acts, attest its look on the chain, and pay it. Then, if the level has had its
+        last draw, give up the looks that are still awaited.
         """
         acts = check.attests | check.challenges
         for slot in [each for each in self._awaited if acts[each, 0]]:

@@ -19,7 +19,9 @@ class Reader:
         self._locks: set[int] = set()
         self._newest = 0
         self._accusations: set[int] = set()
-        """Locks of accusations' bonds. In the vault, the audit board owns them, as it owns registrations' locks."""
+        """Locks of accusations' bonds. In the vault, their module is the audit board, as for registrations'
+        locks, so the module alone does not tell the two causes apart.
+        """
 
     def balances(self) -> dict[Place, int]:
         """Token units by place. A lock whose owner has no name is listed under the owner's address."""

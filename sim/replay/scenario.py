@@ -29,7 +29,7 @@ class Scenario:
     tasks: int = 1
     seed: int = 1
     newest_first: bool = False
-    """If several games can convict, whether the newest of them is played, not the oldest."""
+    """Which game is played if several can convict: the newest if True, the oldest if False."""
     late: bool = False
     """Whether each bid comes in the last possible second and so extends the bidding."""
     drawn: tuple[tuple[int, ...], ...] = ()
@@ -41,7 +41,7 @@ class Scenario:
     timed accordingly. Levels beyond the last entry may pick any slots.
     """
     cancelled: bool = False
-    """Whether the submitter cancels a task without bids before bidding ends."""
+    """Whether the submitter cancels the task before bidding ends. Nobody may have bid for the task."""
     moot: bool = False
     """Whether answerable accusations are still open when games are played."""
     exact: bool = False
@@ -67,8 +67,8 @@ def parameters(people: Population, **changes: Any) -> MarketParameters:
 def story(
     name: str, text: str, end: str, solver: Solver, verifiers: tuple[Verifier, ...], **more: Any
 ) -> Scenario:
-    """One task with one solver, or with `solvers` identical ones. `more` takes fields of Scenario, `terms`
-    (fields of MarketParameters), `bystanders` and `submitter`.
+    """One task, usually with one solver. `more` takes fields of Scenario, `solvers` (the number of identical
+    solvers), `terms` (fields of MarketParameters), `bystanders` and `submitter`.
     """
     terms = more.pop("terms", {})
     others = [(each, 1) for each in more.pop("bystanders", ())]

@@ -1,4 +1,4 @@
-"""The engine's own market of one row, played in parallel with the chain. It makes the decisions.
+"""A market of the engine with one row, played in parallel with the chain. This market makes the decisions.
 
 Bids, work, seats, challenges and ends come from `sim.engine`; only draws come from the chain instead of a
 stream. Attestations, draws and the targets' reveals are carried out on the chain at once. Challenges,
@@ -63,7 +63,7 @@ class _Seated(Checker):
         return self.drawn
 
     def again(self, rows: Indices, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """The chain's redraw."""
+        """The accounts that the chain's redraw finds for the seats that `asked` marks."""
         del rows, bound, luck
         return self.auditing.redraw(asked)
 
@@ -87,7 +87,9 @@ class _Seated(Checker):
         return picked
 
     def lookers(self, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """The lookers that the chain has drawn for the slots that `asked` marks, (V q, 1)."""
+        """For each slot that `asked` marks, the looker that the chain has drawn, or NOBODY. The result has
+        shape (V q, 1).
+        """
         del bound, luck
         found = np.full(asked.shape, NOBODY, dtype=np.int64)
         for slot, account in self.looking.lookers(asked[:, 0].nonzero()[0].tolist()).items():
@@ -115,7 +117,9 @@ class Shadow(Market):
         random = streams(np.random.SeedSequence(scenario.seed), rows=1)
         self._auction: Auction = late if scenario.late else descending
         self.asks: Amounts
-        """Asks of the last auction, (solvers, 1) engine units, then the submitter's own ask, if it bids."""
+        """Asks of the last auction in engine units: one row for each solver, and one last row for the
+        submitter if it bids.
+        """
         super().__init__(scenario.parameters, scenario.population, 1, scenario.tasks, random, self._record)
         self._seated = _Seated(self.parameters, self.population, random)
         self._last: Checks

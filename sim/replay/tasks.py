@@ -27,8 +27,8 @@ from sim.replay.timing import submission
 from sim.replay.training import Trained
 
 _MOST_BIDS: Final = 8
-"""The largest number of bids that are played, unless bids are late. Of more bids, only the last are played,
-because earlier bids leave no trace.
+"""The largest number of bids that are played, unless bids are late. If there are more, only the last ones are
+played, because earlier bids leave no trace.
 """
 
 
@@ -92,7 +92,9 @@ class Life:
         return end
 
     def _end(self, task: Submitted, checks: Checks) -> str:
-        """Play the outcomes of looks, then challenges, then, without a conviction, the end of the task."""
+        """Play the outcomes of looks, then the challenges. If none of these convicts the solver, play the end
+        of the task. Return how the task ended.
+        """
         accused, owed = self._shadow.challenges(), self._shadow.claims()
         looked = None
         if checks.second is not None:
@@ -158,8 +160,8 @@ class Life:
         return solver, price
 
     def _refusal(self, task: int, price: int) -> str:
-        """The name of the error with which the contract refuses a bid of this price by the referee, which has
-        no stake; empty if the contract does not refuse the bid.
+        """The name of the contract's error if the referee, which has no stake, bids this price. Empty if the
+        contract does not refuse the bid.
         """
         try:
             self._referee.market.read_all("bid", task, price)
@@ -168,9 +170,9 @@ class Life:
         return ""
 
     def _bids(self) -> list[Bid]:
-        """The bids of the engine's solvers. With `exact` amounts, prices are the engine's, in multiples of
-        its unit; otherwise each bid is lower than the one before by the contract's least undercut, in chain
-        units.
+        """The bids of the engine's solvers, with prices in chain units. With `exact` amounts, the prices are
+        the engine's, so they are multiples of its unit. Otherwise, each price is lower than the one before by
+        the contract's least undercut.
         """
         most, late = self._parameters.budget, self._stage.scenario.late
         asks = [int(ask) if ask <= most else NO_ASK for ask in self._shadow.asks[:, 0]]

@@ -19,8 +19,8 @@ Wanted = Sequence[Sequence[int]]
 
 
 def submission(client: Client, task: int, root: bytes, segments: int, wanted: Wanted) -> int:
-    """The earliest time, in seconds and after the present one, at which submitting `root` leads to a draw of
-    the wanted segments, out of `segments` in total.
+    """The earliest time after the present one, in seconds, at which submitting `root` leads to a draw that
+    gives each seat its wanted segments. The task has `segments` segments.
     """
     for time, first in _seeds(client, task, root, 1):
         drawn = [segments_of(first, seat, segments, len(each)) for seat, each in enumerate(wanted)]
@@ -32,8 +32,8 @@ def submission(client: Client, task: int, root: bytes, segments: int, wanted: Wa
 def attestation(
     client: Client, task: int, candidates: Sequence[int], chance: int, room: int, wanted: Sequence[int]
 ) -> int:
-    """The earliest time, in seconds and after the present one, at which the last attestation of a level leads
-    to looks at exactly the wanted slots.
+    """The earliest time after the present one, in seconds, at which the last attestation of a level leads to
+    looks at exactly the wanted slots.
     """
     root, number = client.market.task(task).root, client.audit.audit(task).draws + 1
     for time, seed in _seeds(client, task, root, number):

@@ -136,13 +136,13 @@ class Trained:
         return frozenset(number for number in numbers if self.steps_root(number) is None)
 
     def steps_root(self, segment: int) -> bytes | None:
-        """Root of the step tree of a verifier's replay of a segment; None if the segment is false."""
+        """Root of the step tree that a verifier's replay of a segment gives; None if the segment is false."""
         roots = self._replay(self._honest, self.states, self.roots).step_roots(segment)
         return step_tree(list(roots)).root if roots[-1] == self.roots[segment] else None
 
     def tensors(self, segment: int, step: int) -> list[bytes]:
-        """Canonical bytes of the tensors of one state of a segment, `step` from 0 to C, in a verifier's
-        replay. The tensors are in the program's order.
+        """Canonical bytes of each tensor of state `step` (0 to C) of a segment. The state comes from a
+        verifier's replay, and the tensors are in the program's order.
         """
         state = self.checked.state(segment, step)
         return [bytes(tensor.data) for tensor in self._training.program.checkpoint(state).tensors]

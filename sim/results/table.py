@@ -83,7 +83,9 @@ def _whole(path: Path) -> pa.Table:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """Open a part for the block. Raises ResultsError if it cannot be opened, or cannot be read inside the block."""
+    """Open a part for the body of a `with` statement. Raises ResultsError if the part cannot be opened, or if
+    the body cannot read it.
+    """
     try:
         with pq.ParquetFile(path) as file:
             yield file

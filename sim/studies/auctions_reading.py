@@ -44,7 +44,9 @@ BIDDERS = ("solver_count",)
 BUDGETS = ("budget",)
 LOADS = ("load", "economy")
 Values = Callable[[str, Sequence[int]], tuple[Floats, Floats] | None]
-"""Maps a format and the numbers of points to the expected and the measured values, or to None to omit the format."""
+"""A function of a format and a list of point numbers. It returns the expected and the measured values, or
+None to omit the format.
+"""
 
 
 def market_of(parameters: MarketParameters) -> Market:
@@ -89,8 +91,8 @@ def of_formats(
 
 
 def of_variances(by_point: Sequence[MarketParameters], table: Table, numbers: Sequence[int]) -> list[Claim]:
-    """Claims on the variance of second prices. Only points with at least two bidders and a budget that no
-    cost exceeds have a claim, and only if each run has one task.
+    """Claims on the variance of second prices. There is one for each point with at least two bidders and a
+    budget that no cost exceeds. There are none at all if runs have several tasks.
     """
     claims = []
     if table["rounds"][0] > 1:
@@ -118,9 +120,9 @@ def _variance(table: Table, name: str, number: int) -> tuple[float, float]:
 
 
 def of_rules(study: Study, point: Point, table: Table, number: int) -> list[Claim]:
-    """Claims on the share of tasks done under both rules. If the weakest able device wins, the expected share
-    is the greatest possible one. If the cheapest ask wins, the expected share is `done_form` of
-    `sim.studies.matching`.
+    """Claims on the share of tasks done, one for each of the two rules. If the weakest able device wins, the
+    expected share is the greatest possible one. If the cheapest ask wins, it is `done_form` of
+    `sim.studies.matching`; this rule has no claim if `economy` is 0.
     """
     here = where(study, point, "load", "economy")
     claims = []
@@ -186,7 +188,7 @@ class Seen:
         )
 
     def efficiency(self) -> Finding:
-        """The share of the greatest surplus that each format realises."""
+        """A finding on the part of the greatest possible surplus that each format realises."""
         shares = {name: self._efficient(name, self.budgets)[1] for name in FORMATS}
         budgets = [self.by_point[number].budget / TOKEN for number in self.budgets]
         low, posted = shares["descending"][0], int(np.argmax(shares["posted_price"]))
@@ -222,7 +224,7 @@ class Seen:
         )
 
     def done(self) -> Finding:
-        """A finding on the share of tasks done under both rules."""
+        """A finding on the share of tasks done under each of the two rules."""
         words = []
         for economy, numbers in self._by_economy().items():
             worst = min(numbers, key=lambda n: self._mean("done_cheapest", n) - self._mean("done_weakest", n))

@@ -50,8 +50,8 @@ _WITH_TERM: Final = frozenset(
 
 
 class Forms(NamedTuple):
-    """Values that theory expects for one task at each point, (points,), with amounts in token units; see
-    `Baseline.forms`.
+    """Values that theory expects for one task, as computed by `Baseline.forms`. Each field has one value per
+    point, (points,), and amounts are in token units.
     """
 
     escape: Floats
@@ -95,8 +95,8 @@ class Baseline(Study):
     rounds = 20
 
     def parameters(self) -> MarketParameters:
-        """A market with equal devices. A conviction pays nobody but verifiers out of the stake, so the stake
-        can be small.
+        """A market with equal devices. When a solver is convicted, nobody but verifiers is paid from its
+        stake, so the stake can be small.
         """
         return MarketParameters(device_spread=0.0, restitution=0, retrain_reward=0)
 

@@ -35,7 +35,7 @@ _SCALE: Final = CHAIN_TOKEN // TOKEN
 _NEVER: Final = 1e-9
 """A number of redraws, or a chance, that is below this value is treated as 0."""
 _UNIT: Final = 1 / TOKEN
-"""Error of amounts that are deterministic but rounded to whole units, in tokens."""
+"""Error, in tokens, of amounts that are deterministic but rounded to whole units."""
 
 
 _AMOUNTS: Final = (
@@ -58,7 +58,7 @@ class Prices(NamedTuple):
     escrow: float
     """Cost of the whole escrow."""
     trust: float
-    """`TrustPrice.stake` plus `TrustPrice.locks`. These count only the fees of the escrow, not the budget."""
+    """`TrustPrice.stake` plus `TrustPrice.locks`. Of the escrow, only the fees count here; the budget does not."""
 
 
 def prices(parameters: MarketParameters) -> Prices:
@@ -132,9 +132,9 @@ class Seen:
     # ------------------------------------------------------------------ claims
 
     def claims(self) -> list[Claim]:
-        """Claims at each point. If solvers' capital is given, they are claims on sales. Otherwise every task
-        is sold. They are then claims on prices if capital has a cost and the first draw fills all seats, and
-        claims on draws in all other cases.
+        """Claims at each point. If the point limits solvers' capital, they are claims on sales. At all other
+        points, every task is sold, and the claims are on the prices of capital or on draws: on prices if
+        capital has a cost and the first draw fills all seats, otherwise on draws.
         """
         claims = []
         for number, parameters in enumerate(self.cases):

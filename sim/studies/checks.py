@@ -147,7 +147,7 @@ def checked(study: Study, table: Table) -> Verdict:
 
 
 def _numbered(claims: Sequence[Claim]) -> dict[tuple[str, int], Claim]:
-    """Claims by text, and by their position among the claims with the same text."""
+    """The claims by key. A claim's key is its text, and its position among the claims with this text."""
     seen: Counter[str] = Counter()
     found = {}
     for claim in claims:

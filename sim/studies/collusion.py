@@ -42,7 +42,9 @@ SPLITS: Final = ("level",)
 
 @dataclass(frozen=True)
 class Accomplice(Verifier):
-    """A member of the coalition in the market in which its solver is honest. There, it works honestly too."""
+    """A member of the coalition, in the market with which cheating is compared. In this market the
+    coalition's solver is honest, and its verifiers work honestly too.
+    """
 
     name: ClassVar[str] = "accomplice"
 
@@ -149,7 +151,9 @@ def _column(measure: str, share: float) -> str:
 
 
 class Forms:
-    """Closed forms at one point for each of `SHARES`, (shares,), with amounts in token units."""
+    """Closed forms at one point. Arrays have one value for each of `SHARES`, (shares,), and amounts are in
+    token units.
+    """
 
     def __init__(self, case: Case, point: Point) -> None:
         self.parameters = parameters = case.parameters
@@ -186,8 +190,8 @@ class Forms:
         """Lower bound on the standard error of a mean profit over `tasks` tasks: the error that convictions
         alone cause.
 
-        A conviction costs a task the price, the gain and `lost`. The bound is at least the effect of one
-        conviction on the mean.
+        A conviction lowers the profit from its task by the price, the gain and `lost`. The bound is at least
+        the effect of one conviction on the mean.
         """
         chance = np.maximum(np.sqrt(self.caught * (1 - self.caught) / tasks), 1 / tasks)
         swing = float(self.lost + self.money["price"] + self.money["gain"])

@@ -70,7 +70,7 @@ def _values(rows: Rows, names: Sequence[str], name: str) -> list[float]:
 
 
 def game(rows: Rows) -> Part:
-    """Where replaying pays, by the rates of cheating and replaying."""
+    """Findings and claims on where replaying pays, by the rate of cheating and the rate of replaying."""
     chosen = within(rows.study, rows.points, GAME)
     claims, contour = [], []
     for looking in _values(rows, GAME, "diligence"):
@@ -151,7 +151,7 @@ def _map(across: Floats, up: Floats, laid: Floats, contour: Sequence[tuple[float
 
 
 def fees(rows: Rows) -> Part:
-    """The rate of fraud above which replaying pays, by fee."""
+    """Findings and claims on the rate of fraud above which replaying pays, by fee."""
     found: list[tuple[float, Claim]] = []
     for fee in _values(rows, FEES, "audit_fee"):
         numbers = _line(rows, FEES, "false_rate", {"audit_fee": fee})

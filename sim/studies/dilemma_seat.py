@@ -70,6 +70,8 @@ class Seat:
         )
 
     def least_error(self, tasks: int) -> float:
-        """Least error of a mean over `tasks` tasks: the error from one event among the seats of the rarer kind."""
+        """Least error of a mean over `tasks` tasks. It is the effect of one reward on the mean of the rarer
+        seats: those that replay, or those that do not.
+        """
         rarer = min(self.looking, 1 - self.looking) * self.parameters.verifiers
         return self.parameters.reward / (rarer * tasks)

@@ -27,8 +27,8 @@ FEWEST: Final = 0.02
 _SWING: Final = 0.3
 """A trajectory whose share of cheaters varies by more than this in the second half counts as circling."""
 _NEAR: Final = 0.1
-"""A trajectory that does not circle is at the equilibrium if, in its second half, both mean shares are closer
-to it than this.
+"""Largest distance from the equilibrium that counts as having reached it. A trajectory that does not circle
+has reached the equilibrium if, in its second half, the mean of each share is closer to it than this distance.
 """
 Shares = Mapping[str, Floats]
 
@@ -54,7 +54,7 @@ class Trajectories:
         self.rest = equilibrium(first)
 
     def findings(self) -> list[Finding]:
-        """Findings over time, and in the plane of shares."""
+        """Two findings on the trajectories: one over time, and one in the plane of shares."""
         middle = {name: values.mean() for name, values in self.late.items()}
         cheating = self.late["cheating"]
         sentence = (

@@ -42,8 +42,8 @@ from sim.units import TOKEN, Unit
 
 DAY: Final = 86_400
 HELD: Final = held_seconds(game_time=RECOMMENDED.max_clock, solver=0) / DAY
-"""Days for which one challenger can hold a payout. The solver is assumed to answer at once, and the terms to
-have no replay allowance.
+"""Days for which one challenger can hold a payout. This assumes that the solver answers at once, and that the
+terms have no replay allowance.
 """
 _LARGE_BONDS: Final = tuple(amount * TOKEN for amount in (20, 50, 100))
 """Bonds above the recommended one."""

@@ -138,8 +138,9 @@ class Liveness(Study):
         return claims
 
     def _error(self, table: Table, expected: Floats) -> Floats:
-        """Standard errors for tasks that are coin tosses. They are at least the effect of one stall, so that
-        one stall is allowed even if fewer are expected.
+        """Standard errors of the share of stalled tasks. They are at least those of coin tosses, because each
+        task either stalls or does not. They are also at least the effect of one stall, so that one stall is
+        allowed even if fewer are expected.
         """
         tasks = by_point(table, "run").shape[1] * table["rounds"][0]
         coin = np.maximum(np.sqrt(expected * (1 - expected) / tasks), 1 / tasks)

@@ -55,8 +55,8 @@ class Looks(Study):
         return looked(_SEGMENTS[0])
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Axes of three grids: skippers' shares by locks, skippers' shares by their
-        kind, and the task's length.
+        """Axes of three grids: the skippers' share by the lock, the skippers' share by the kind of skippers,
+        and the task's length.
         """
         return {
             "skip_share": (0.3, 0.05, 0.1, 0.5, 0.7, 0.9),
@@ -80,8 +80,8 @@ class Looks(Study):
         return asked(self, given, GRIDS)
 
     def case(self, point: Point) -> Case:
-        """The terms recommended for the point's number of segments, with a lock that is the point's share of
-        the recommended one. Raises ParameterError if the closed forms do not apply.
+        """The terms recommended for the point's number of segments, except that the lock is the recommended
+        one times the point's `lock_share`. Raises ParameterError if the closed forms do not apply.
         """
         super().case({**point, "segments": self.parameters().segments})
         terms = looked(int(point["segments"]))

@@ -185,7 +185,7 @@ class Seen:
         )
 
     def _sizes(self, here: Sequence[int]) -> Finding:
-        """The equilibrium by the task's length, if accounts choose separately for each level."""
+        """A finding on the equilibrium, by the task's length, if accounts choose separately for each level."""
         words, most = [], 0.0
         for n in sorted(here, key=lambda n: self.points[n]["segments"]):
             found = skipping_by_level(self.terms[n])

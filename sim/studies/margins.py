@@ -120,7 +120,7 @@ class Challenges(NamedTuple):
     costs: Mapping[int, float]
     """Cost in tokens by K."""
     pays: Mapping[int, float]
-    """Reward, a game's cost and the seat's fee, in tokens by K."""
+    """By K, the sum of the reward, a game's cost and the seat's fee, in tokens."""
     least: float
     """Smallest ratio of earnings to cost over all K; `most` is the largest."""
     most: float
@@ -190,7 +190,7 @@ def _multiple(segments: int, draws: int) -> float:
 
 def _least_honest(segments: int, gain: float) -> float:
     """The least honest share with which the recommended stake deters cheating, or NaN if even a share of 1
-    does not. Bisection finds it, because S_min falls with h.
+    does not. Bisection finds it, because the least stake falls as the honest share rises.
 
     The price is not counted as at risk.
     """

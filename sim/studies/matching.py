@@ -39,7 +39,7 @@ class Batch:
     size_spread: float
     deadline_spread: float
     worth: float
-    """Value of a task of size 1, which costs a device of strength 1 `cost` to do."""
+    """Value of a task of size 1. A device of strength 1 can do such a task for `cost`."""
     cost: float
 
     @property
@@ -80,7 +80,8 @@ def _welfare(batch: Batch, sizes: Floats, result: Assignment) -> Floats:
 
 
 def most_done(needs: Floats, strength: Floats) -> Floats:
-    """Largest number of tasks that the devices can do, one each, (rows,), by Hall's theorem.
+    """For each row, the largest number of tasks that the devices can do if each device does at most one. The
+    result has shape (rows,) and follows from Hall's theorem.
 
     `needs` is (tasks, rows), `strength` is (devices, rows). A device that can do a task can do every easier
     one, so only sets of the hardest tasks can lack devices. Of the i hardest tasks, no more can be done than
@@ -94,8 +95,8 @@ def most_done(needs: Floats, strength: Floats) -> Floats:
 
 
 def expected_done(batch: Batch, strength: Floats) -> Floats:
-    """Mean number of tasks done by the cheapest asks, given the devices, (rows,), if strong devices are
-    cheap.
+    """Mean number of tasks done if the cheapest ask wins, for given devices, (rows,). This holds only if
+    strong devices are cheap.
 
     Each task then goes to the strongest free device, if that device can do it. After k tasks done, this
     device is the (k + 1)-th strongest, which can do a task with chance F(s), where F is the (lognormal)

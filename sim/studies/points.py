@@ -55,8 +55,8 @@ def asked(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[Gr
 
 
 def grid(points: Sequence[Point], values: Floats, x: str, y: str) -> tuple[Floats, Floats, Floats]:
-    """The values of parameter `x` across and of parameter `y` upwards, and `values` as an array (len(up),
-    len(across)). Places without a point are NaN.
+    """Lay out `values` in a table with parameter `x` across and parameter `y` upwards. Returns the values of
+    `x`, the values of `y`, and the table, (values of `y`, values of `x`). Places without a point are NaN.
     """
     across, up = (np.array(sorted({float(point[name]) for point in points})) for name in (x, y))
     laid = np.full((len(up), len(across)), np.nan)
@@ -66,8 +66,8 @@ def grid(points: Sequence[Point], values: Floats, x: str, y: str) -> tuple[Float
 
 
 def crossing(x: Floats, y: Floats, error: Floats) -> tuple[float, float] | None:
-    """Where the first change of sign in `y` crosses zero, by a straight line through the two points around
-    it, and the standard error of that place.
+    """The place at which `y` first crosses zero, and the standard error of this place. The place is found on
+    a straight line through the two points around the change of sign.
 
     None if the sign does not change.
     """

@@ -4,8 +4,8 @@ ranges.
 Morris' elementary effects (Technometrics 33(2), 1991) screen the parameters. Sobol's indices with Saltelli's
 sampling (Computer Physics Communications 181(2), 2010) give the share of an outcome's variance that a
 parameter explains alone (first order) and together with all others (total). Both methods come from SALib.
-Effects are differences between points, so every point uses the same random numbers, with honest solvers and
-with cheaters. Nothing is compared with closed forms.
+Effects are differences between points, so all points use the same random numbers. At each point, the market
+with honest solvers and the market with cheaters use them too. Nothing is compared with closed forms.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class Sensitivity(Study):
         return Answer(findings)
 
     def _part(self, table: Table, rows: Any) -> dict[str, Floats]:
-        """The values of each varying parameter, (points,), as fractions of its range."""
+        """For each varying parameter, its values as fractions of its range, (points,)."""
         part = {}
         for name in RANGES:
             values = of_points(table, name)
@@ -204,8 +204,8 @@ def _problem(ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
 
 
 def _sobol(outcome: Outcome, part: Mapping[str, Floats], values: Floats) -> tuple[Finding, Floats]:
-    """A finding on Sobol's indices, with the means in the lowest and in the highest quarter of each range,
-    and the total indices.
+    """Return a finding on Sobol's indices, and the total indices. The finding shows the mean outcome in the
+    lowest and in the highest quarter of each range.
     """
     from SALib.analyze import sobol
 

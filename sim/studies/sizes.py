@@ -22,7 +22,9 @@ def combined(axes: Mapping[str, Sequence[float]]) -> list[Mapping[str, float]]:
 
 
 def bounded(points: int, axes: Mapping[str, Sequence[float]]) -> None:
-    """Raise SweepError for more points than a sweep can have; the message names the `axes`."""
+    """Raise SweepError if `points` is more than a sweep can have. The message names the axes that have more
+    than one value.
+    """
     if points > MOST_POINTS:
         varied = ", ".join(name for name, values in axes.items() if len(values) > 1)
         raise SweepError(

@@ -1,12 +1,12 @@
 """The split of a slashed stake: what does a self-challenge cost, and what do verifiers that replay earn?
 
-A conviction pays the reward to the challenger, the restitution to the submitter, a game's cost and the
-fee to each seat that challenged, and the fee to each attested seat without the convicted segment: in
-total at most three quarters of the stake. The rest burns. A cheater that is both challenger and
-submitter, or colludes with both, recovers both payments. Four cases are played at every split: an
-insider that convicts its own solver; honest verifiers that convict it; a solver that misses its
-deadline; and a cheater with few false segments that concedes whatever would be proven against it. All
-cases are compared with the closed forms.
+A conviction pays the reward to the challenger and the restitution to the submitter. Each seat that challenged
+gets its fee and the cost of a game. Each seat that attested and does not have the convicted segment gets its
+fee. In total, this is at most three quarters of the stake. The rest burns. A cheater that is both challenger
+and submitter, or colludes with both, recovers the reward and the restitution. Four cases are played at every
+split: an insider convicts its own solver; honest verifiers convict a cheating solver; a solver misses its
+deadline; and a cheater with few false segments concedes whatever would be proven against it. All cases are
+compared with the closed forms.
 """
 
 from __future__ import annotations
@@ -96,8 +96,10 @@ class SlashSplit(Study):
         return self._people(parameters, Disguised(point["false_share"]), Insider(), point["honest_share"])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Profits in token units per task, and the rate of convictions of the cheater with few false
-        segments. The other cases are deterministic, so one round of each is enough.
+        """Play all cases at one point. The columns are profits in token units per task, and the rate at which
+        the cheater with few false segments is convicted. This cheater, and the honest solver that it is
+        compared with, are played for all rounds. The other cases are deterministic, so one round of each is
+        enough.
         """
         case = self.case(point)
 

@@ -75,7 +75,7 @@ class Forms:
 
     @property
     def work(self) -> float:
-        """Cost of proving a false result, for all seats together."""
+        """Cost of proving that a result is false, for all seats together."""
         parameters = self.parameters
         replay = parameters.replay_cost * parameters.training_cost / parameters.segments / TOKEN
         return self.audits * replay + parameters.verifiers * self.dispute
@@ -97,7 +97,9 @@ class Forms:
 
     @property
     def at_stake(self) -> float:
-        """Loss from a concession in addition to the gain. The cheater saves its task's audit fees."""
+        """What a concession costs the cheater, apart from the gain that it misses. The audit fees of its
+        task, which the cheater saves, are subtracted.
+        """
         return self.net + self.defence + self.dispute - self.audits * self.parameters.audit_fee / TOKEN
 
     @property
@@ -128,11 +130,15 @@ class Rows:
     table: Table
 
     def draws(self, *numbers: int, rounds: int | None = None) -> int:
-        """Number of distinct draws behind some points."""
+        """Number of distinct random draws behind the results at the points `numbers`. Each run counts as
+        `rounds` draws or, by default, as one draw for each of its rounds.
+        """
         return draws(self.table, *numbers, each=rounds)
 
     def error(self, name: str, number: int) -> float:
-        """Standard error of a mean; one token unit if nothing varies."""
+        """Standard error of a measure's mean at one point, but at least one token unit. With a single run, it
+        is one token unit.
+        """
         seen = self.errors[name][number]
         return float(max(seen, UNIT)) if np.isfinite(seen) else UNIT
 
@@ -276,7 +282,9 @@ def _concessions(
 
 
 def whistleblowers(rows: Rows) -> Part:
-    """Findings and claims on what all verifiers of a task together earn by proving a false result, by reward."""
+    """Findings and claims on what the verifiers of a task earn together if they prove that its result is
+    false, for each reward.
+    """
     every = within(rows.study, rows.points, SPLIT)
     first = min(rows.points[n]["restitution"] for n in every)
     chosen = sorted(
@@ -325,8 +333,8 @@ def whistleblowers(rows: Rows) -> Part:
 
 
 def insured(rows: Rows) -> Part:
-    """Findings and claims on the advantage of a cheater that concedes what would be proven, by the cost of
-    the concession.
+    """Findings and claims on how much more a cheater that concedes what would be proven earns than honest
+    work. This advantage depends on the cost of the concession.
     """
     chosen = within(rows.study, rows.points, SPLIT)
     claims = []

@@ -1,9 +1,10 @@
-"""Stake and audits: with which stake does the best cheater earn no more than honest work, and what does a
-long task need?
+"""Stake and audits: how large must the stake be so that the best cheater earns no more than honest work, and
+what does a long task need?
 
-At every point, honest work and cheaters with several false shares are played under the same seed. The figure
-draws the zero-profit contour of `sim.theory` over the engine's measurements. A second grid lengthens the
-task, as a whole and as milestones. As in the engine, the gain comes only with acceptance (`kept` 0).
+At every point, honest work and several cheaters, each with a different share of false segments, are played
+under the same seed. The figure shows the engine's measurements, and over them the zero-profit contour from
+`sim.theory`. A second grid varies the length of a task that is played as a whole or split into milestones. As
+in the engine, the gain comes only with acceptance (`kept` 0).
 """
 
 from __future__ import annotations
@@ -127,12 +128,14 @@ def _verifiers(parameters: MarketParameters, point: Point) -> list[tuple[Verifie
 
 
 def _tokens(amount: float) -> str:
-    """An amount in words, or "none" if no stake is enough, because there is no chance of conviction."""
+    """A number of tokens as text. If the amount is infinite, the text is "none": without a chance of
+    conviction, no stake is enough.
+    """
     return f"{amount:,.0f} tokens" if np.isfinite(amount) else "none"
 
 
 def _column(measure: str, share: float) -> str:
-    """Name of a measure's column for a false share, in percent."""
+    """Name of the column that holds a measure for one false share. The name contains the share in percent."""
     return f"{measure}_{100 * share:g}"
 
 
@@ -253,8 +256,8 @@ def _lengths(
     tasks: int,
     table: Table,
 ) -> tuple[list[Finding], list[Claim]]:
-    """Findings and claims on the stake that ends cheating, by length: by theory, and from the engine's
-    conviction rate.
+    """Findings and claims on the stake that ends cheating, for each task length. The stake in theory is
+    compared with the stake computed from the engine's conviction rate.
     """
     numbers = within(study, points, LENGTHS)
     price = forms[numbers[0]].money["price"]

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 Point = Mapping[str, float]
 """Values of the swept parameters, in the engine's units."""
 Table = Mapping[str, Floats]
-"""All results: a column for each swept parameter and each measure, and a row for each run of each point.
-`point` and `run` number the rows; `rounds` is the number of tasks of a run. sim.studies.tables reads rows by
-point.
+"""All results: a column for each swept parameter and each measure, and a row for each run of each point. The
+columns `point` and `run` hold the numbers of the row's point and run. The column `rounds` holds the number of
+tasks of a run. The functions of sim.studies.tables read the rows by point.
 """
 
 
@@ -57,8 +57,8 @@ class Claim:
     draws: int = field(kw_only=True)
     """Number of distinct draws behind the measurement (`sim.studies.tables.draws`)."""
     bound: float = field(default=0.0, kw_only=True)
-    """Absolute tolerance that is narrow enough for any expected value: CHANCE for a chance, and CHANCE times
-    an amount for an amount.
+    """An absolute tolerance that is narrow enough, no matter how large the expected value is. For a chance,
+    it is CHANCE. For an amount, it is CHANCE times a reference amount.
     """
 
     @property

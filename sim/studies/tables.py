@@ -37,8 +37,8 @@ def standard_error(table: Table, name: str) -> Floats:
 
 
 def draws(table: Table, *points: int, each: int | None = None) -> int:
-    """Number of distinct draws behind the rows of some points. Each run counts as `each` draws, or by default
-    as one per round.
+    """Number of distinct random draws behind the rows of the given points. Each run counts as `each` draws
+    or, by default, as one draw per round.
 
     Rows with the same seed, stream and run have used the same random numbers, so they count once.
     """
@@ -50,7 +50,9 @@ def draws(table: Table, *points: int, each: int | None = None) -> int:
 
 
 class OfSeed(Mapping[str, Floats]):
-    """The rows of a table that were played with one seed, as a table; columns are read on first use."""
+    """A table that has only the rows of another table that were played with one seed. Its runs are numbered
+    from 0. The rows of a column are selected when the column is read.
+    """
 
     def __init__(self, table: Table, seed: int) -> None:
         self._table = table

@@ -1,11 +1,12 @@
-"""Withholding: a cheater serves nothing if an honest seat would convict it, and a jury is drawn to judge
-that.
+"""Withholding: a cheater serves no data if an honest seat would convict it. A jury is then drawn to judge
+whether data are withheld.
 
-The engine is not used. Tasks with one false segment are drawn here, with seats, juries of distinct accounts,
-claims, redraws and retrainers, and are compared with `sim.theory.withholding`. Amounts are those recommended
-for a task of 1,000 tokens on a rollup, as multiples of the budget. The stake assumes that the cheater is also
-the submitter, challenger and retrainer, and so does this study. Therefore, withholding pays no better than
-honest work if juries find it and somebody is sure to retrain.
+The engine is not used. This study draws tasks with one false segment, and their seats, juries of distinct
+accounts, claims, redraws and retrainers. It compares the results with `sim.theory.withholding`. The amounts
+are those recommended for a task of 1,000 tokens on a rollup, as multiples of the budget. The recommended
+stake assumes that the cheater is also the submitter, challenger and retrainer, and so does this study.
+Therefore, withholding pays no better than honest work if juries find that data are withheld and somebody is
+sure to retrain.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class Withholding(Study):
     rounds = 512
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Shares of honest accounts, and of honest accounts that are free for a jury; the chance that
-        somebody retrains; and the number of accounts.
+        """The swept parameters: the share of accounts that are honest; the share of honest accounts that are
+        free for a jury; the chance that somebody retrains; and the number of accounts.
         """
         return {
             "honest": (0.7, 0.55, 0.6, 0.9),
@@ -271,7 +272,9 @@ def _advantages(points: Sequence[Point], terms: Withheld | None = None) -> list[
 
 
 def _juries(points: Sequence[Point], seen: Floats) -> Finding:
-    """A finding on how often juries find withheld data, by honest and free accounts."""
+    """A finding on how often juries find that data are withheld. It covers different shares of honest
+    accounts, and of honest accounts that are free for a jury.
+    """
     from sim.figures import Line, lines
 
     series = []

@@ -24,10 +24,11 @@ class ClusterLost(Retryable):
 
 
 def ray_workers(address: str) -> Workers:
-    """Play on the cluster at `address` ("ray://host:10001", "auto"), or, if the address is "local", on a
-    cluster that is started on this machine.
+    """Return a function that plays chunks on the Ray cluster at `address`: "ray://host:10001", or "auto". If
+    the address is "local", the function starts a cluster on this machine.
 
-    Raises SweepError without the extra, and ClusterLost if there is no cluster or the connection is lost.
+    Raises SweepError if the extra is not installed. The function raises ClusterLost if there is no cluster or
+    the connection is lost.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray sends usage statistics unless told not to.
     try:

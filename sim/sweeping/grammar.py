@@ -4,7 +4,8 @@
     100,200,500    a list                100:5000:20    20 values, evenly spaced, both ends included
                                          10:1000:3log   3 values in equal ratios: 10, 100, 1000
 
-Items of a list may be ranges. Amounts are tokens. Values of whole units are rounded to the nearest one.
+Items of a list may be ranges. Amounts are tokens. If the engine holds a unit in integers (`Unit.whole`), the
+values computed for a range are rounded to the nearest integer.
 """
 
 from __future__ import annotations

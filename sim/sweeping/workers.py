@@ -52,7 +52,9 @@ def here(chunks: Iterable[Chunk]) -> Generator[Played]:
 
 
 def pool(jobs: int) -> Workers:
-    """Play in `jobs` processes. Raises WorkerLost if one of them is killed."""
+    """Return a function that plays chunks in `jobs` processes. The function raises WorkerLost if one of the
+    processes is killed.
+    """
 
     def play(chunks: Iterable[Chunk]) -> Generator[Played]:
         context = multiprocessing.get_context("spawn")

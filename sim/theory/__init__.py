@@ -1,9 +1,10 @@
-"""Closed forms of the protocol's economics, based on `protocol.tasks.economics`; each docstring has its
-derivation.
+"""Closed forms of the protocol's economics, based on `protocol.tasks.economics`; the docstring of each
+formula derives it.
 
-Nothing is simulated here; the engine's results are compared with these formulas. One file per subject:
-`escape`, `cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `hiring`, `auctions`,
-`liveness`, `flight`, `looks`, `withholding`, `feeding`. Pure functions of NumPy and the standard library.
+Nothing is simulated here; the engine's results are compared with these formulas. There is one file per
+subject: `escape`, `cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `hiring`,
+`auctions`, `liveness`, `flight`, `looks`, `withholding`, `feeding`. All functions are pure. The only
+third-party package that they use is NumPy.
 """
 
 from sim.theory.auctions import (

@@ -74,22 +74,22 @@ def ordered_cost_variance(market: Market, rank: int) -> float:
 
 
 def descending(market: Market, *, late: bool = False) -> Outcome:
-    """Return the expectations of open bids down the ladder G_0 > G_1 > … of least undercuts, all in time or
-    all `late`.
+    """Return the expected outcome of open bids. Each bid undercuts the one before by the least undercut, so
+    bids go down the ladder G_0 > G_1 > …. All bids are in time or, with `late`, all are late.
 
     As in `sim.mechanism.auctions.descending`, the bidder with the lowest cost L opens at G_0. This bidder and
     the one with the second-lowest cost S then take turns, as long as their costs are no higher than the next
     price. Let G_k be the last price with S <= G_k. If k is even, the bidder with cost L has bid G_k, and wins
     at this price. If k is odd, the bidder with cost S has bid G_k. The bidder with cost L then answers and
     wins at G_(k + 1) if L <= G_(k + 1); otherwise the bidder with cost S wins at G_k. If S > G_0, the bidder
-    with cost L wins at G_0, or at L itself if L > G_0. With F uniform and a = 1 - F(G_(k + 1)), b = 1 -
-    F(G_k):
+    with cost L wins at G_0, or at L itself if L > G_0. Let F be the uniform distribution function of the
+    costs, a = 1 - F(G_(k + 1)) and b = 1 - F(G_k). The chances that G_k is that last price are:
 
         P(k, L <= G_(k + 1)) = n (1 - a) (a^(n - 1) - b^(n - 1)),
         P(k, L > G_(k + 1)) = a^n - b^n - n (a - b) b^(n - 1)
 
-    If the bidder with cost S wins, the cost is higher by E[S - L], the integral of P(L <= x < S) over the
-    step:
+    If the bidder with cost S wins, the winner's cost is higher by S - L. The expectation of S - L is the
+    integral of P(L <= x < S) over the step:
 
         n w (a (a^n - b^n) / n - (a^(n + 1) - b^(n + 1)) / (n + 1) - b^(n - 1) (a - b)^2 / 2)
     """
@@ -124,9 +124,11 @@ def late(market: Market) -> Outcome:
 
 
 def winning_price(market: Market) -> float:
-    """Return the mean price of a task that is sold by descending bids. Costs may all be `low` = `high`.
+    """Return the mean price of a task that is sold by descending bids. Here, `low` may equal `high`.
 
-    With equal costs c, the price is the last step that is at least c, no matter which bidder bid it.
+    In that case all bidders have the same cost c, and the price is the last step that is at least c, no
+    matter which bidder bid it. If there is only one bidder, or if c is above the first step, the price is the
+    larger of c and the first step.
     """
     if market.low < market.high:
         outcome = descending(market)
@@ -142,11 +144,15 @@ def second_price(market: Market) -> Outcome:
     budget.
 
     Bidding its cost is best for each bidder, whatever the others bid: a bid decides only whether the bidder
-    wins, never the price. Let u = (c - low) / w, R = min(1, (r - low) / w) and b = (r - low) / w. A trade
-    happens with chance 1 - (1 - R)^n. The cost is the integral of P(u_(1) > t) = (1 - t)^n up to R, I = (1 -
-    (1 - R)^(n + 1)) / (n + 1), minus R (1 - R)^n. The price is E[min(u_(2), R); u_(1) <= R] = 2 I - 2 R (1 -
-    R)^n, from the integral of P(u_(2) > t) = (1 - t)^n + n t (1 - t)^(n - 1). For R = 1, cost and price are 1
-    / (n + 1) and 2 / (n + 1). A single bidder is paid b.
+    wins, never the price. Let u = (c - low) / w for a cost c, R = min(1, (r - low) / w) and b = (r - low) /
+    w. A trade happens with chance 1 - (1 - R)^n. Cost and price follow on the scale of u:
+
+    - The integral of P(u_(1) > t) = (1 - t)^n from 0 to R is I = (1 - (1 - R)^(n + 1)) / (n + 1). The cost is
+      I - R (1 - R)^n.
+    - The price is E[min(u_(2), R); u_(1) <= R] = 2 I - 2 R (1 - R)^n. It follows from the integral of P(u_(2)
+      > t) = (1 - t)^n + n t (1 - t)^(n - 1). A single bidder is paid b.
+
+    For R = 1, the cost is 1 / (n + 1) and the price is 2 / (n + 1).
     """
     m, n = checked(market), market.bidders
     w = m.high - m.low
@@ -172,13 +178,13 @@ def posted_price(market: Market, *, cheapest: bool = False) -> Outcome:
 
 
 def efficiency(outcome: Outcome, market: Market, *, value: float) -> float:
-    """Return the share of the greatest surplus that an outcome realises, for a task worth `value` to its
-    submitter.
+    """Return an outcome's surplus as a share of the greatest possible surplus, for a task worth `value` to
+    its submitter.
 
-    The greatest surplus is E[max(0, value - lowest cost)], that of `second_price` with a budget of `value`.
-    The share is 1 if the cheapest bidder always wins and either the budget is the value, or both are above
-    all costs. It is less if a binding budget prevents good trades, or if the winner is not the cheapest
-    bidder.
+    The greatest surplus is E[max(0, value - lowest cost)], which `second_price` reaches with a budget of
+    `value`. The share is 1 if the cheapest bidder always wins and one of two conditions holds: the budget
+    equals the value, or budget and value are both above all costs. The share is less if a binding budget
+    prevents good trades, or if the winner is not the cheapest bidder.
     """
     best = second_price(market._replace(budget=number("value", value, market.low))).surplus(value)
     if best <= 0:

@@ -37,8 +37,8 @@ def counts(name: str, value: ArrayLike, least: float, most: float = np.inf) -> V
 
 
 def count(name: str, value: SupportsIndex, least: int, most: int | None = None) -> int:
-    """Return one integer exactly (token units exceed 2^53); raise `TheoryError` if it is out of bounds or not
-    an integer.
+    """Return `value` as an int. A float would not be exact, because token units exceed 2^53. Raise
+    `TheoryError` if `value` is out of bounds or not an integer.
     """
     try:
         given = index(value)

@@ -13,9 +13,9 @@ class Claims(NamedTuple):
     """Mean numbers of compensated seats per task. A task without a conviction counts as 0."""
 
     spoke: Values
-    """Seats with their own challenge: each receives a game's cost and its fee."""
+    """Seats that challenged: each receives the cost of a game and the seat's fee."""
     fees: Values
-    """Attested seats without the convicted segment: each receives its fee."""
+    """Seats that attested and do not have the convicted segment: each receives its fee."""
 
 
 def expected_claims(

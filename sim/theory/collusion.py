@@ -70,12 +70,13 @@ def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> 
     """Return the distribution, (V + 1,), of how many of the V seats one owner holds. The owner has `accounts`
     accounts of `slots` stake units each; there are `others` other accounts of one unit each.
 
-    Seats are distinct accounts, weighted by stake among those without a seat (`AuditBoard.draw`). If the
-    owner has n accounts of w units and holds j of the first i seats, it gets the next seat with chance (n -
-    j) w / ((n - j) w + N - (i - j)), where N is `others`. With single units (w = 1) the distribution is
-    hypergeometric. Raises `TheoryError` if there are fewer accounts than seats.
+    Each seat goes to a different account, which is drawn among the accounts without a seat with chances in
+    proportion to their stakes (`AuditBoard.draw`). If the owner has n accounts of w units and holds j of the
+    first i seats, it gets the next seat with chance (n - j) w / ((n - j) w + N - (i - j)), where N is
+    `others`. With single units (w = 1) the distribution is hypergeometric. Raises `TheoryError` if there are
+    fewer accounts than seats.
 
-    **Splitting.** An account has one seat at a time, so a stake in one account holds at most one seat of a
+    **Splitting.** An account has one seat at a time. So a stake in one account holds at most one seat of a
     task, while the same stake split into V or more accounts may hold all seats.
     """
     v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 0)
@@ -98,8 +99,8 @@ def caught_by_others(law: ArrayLike, missed: ArrayLike) -> Values:
     """Return the chance that a seat of somebody other than the owner finds something: the sum over j of law_j
     (1 - a^(V - j)).
 
-    `law` is the result of `seats_law`, (V + 1,); `missed` is a, for one number of false segments or for
-    several.
+    `law` is the result of `seats_law`, (V + 1,). `missed` is the chance a that a seat's segments include no
+    false one. It can be one number, or an array with a chance for each number of false segments.
     """
     held = within("law", law, 0, 1 + 1e-9)
     a = within("missed", missed, 0, 1)[..., None]

@@ -12,7 +12,8 @@ from sim.theory.bounds import Values, counts, within
 
 
 def fed_bytes(state_bytes: ArrayLike, steps: ArrayLike, thinning: ArrayLike) -> Values:
-    """Return the number of bytes that feed a segment of C steps: (C + 1) b / w.
+    """Return how many bytes feed one segment of C steps to a seat: (C + 1) b / w, where b is `state_bytes`
+    and w is `thinning`.
 
     Each chunk is hashed in every w-th state. The number is exact if w divides C + 1, and otherwise off by
     less than a state, because each chunk is hashed in floor or ceil((C + 1) / w) states.

@@ -59,10 +59,10 @@ def filled_law(
 def draws_in_flight(
     *, verifiers: int, accounts: int, overlap: int, tasks: int, draws: int = ESCROW_DRAWS
 ) -> Draws:
-    """Return the means over the first `tasks` tasks; all accounts are free before the first task.
+    """Return the mean `Draws` of the first `tasks` tasks. All accounts are free before the first task.
 
-    Computed exactly by a Markov chain, whose state is the number of seats filled by each of the last `overlap` - 1
-    tasks. Raises TheoryError for more than 2^20 states.
+    The means are exact. They are computed by a Markov chain, whose state is the numbers of seats filled by
+    each of the last `overlap` - 1 tasks. Raises TheoryError for more than 2^20 states.
     """
     v, others = count("verifiers", verifiers, 1), count("overlap", overlap, 1) - 1
     if (v + 1) ** others > MOST_STATES:
@@ -88,8 +88,8 @@ def draws_in_flight(
 
 
 def least_accounts(*, verifiers: int, overlap: int, redrawn: float) -> int:
-    """Return the least number of accounts with which at most a share `redrawn` of first draws leaves a seat
-    empty.
+    """Return the least number of accounts with which a task's first draw leaves a seat empty with a chance of
+    at most `redrawn`.
 
     All seats of the other tasks are assumed to be filled, so that V (overlap - 1) accounts are bound, the
     maximum.

@@ -27,9 +27,10 @@ class Audits(NamedTuple):
 
 
 class Milestones(NamedTuple):
-    """A task of K segments, split into `tasks` tasks of at most `segments` each, one after the other.
+    """A task of K segments that is split into `tasks` parts. The parts are tasks that follow one after the
+    other, and each has at most `segments` segments.
 
-    `stake` is locked for each task in turn, `price` is the price of each, and `fees` is the total of all
+    `stake` is locked for each part in turn, `price` is the price of each part, and `fees` is the total of all
     audit fees.
     """
 
@@ -259,8 +260,8 @@ def fewest_milestones(
     audit_fee: int,
     multiple: float,
 ) -> Milestones | None:
-    """Return the split into the fewest tasks whose stake is at most `multiple` times the whole price, or None
-    if no split meets this limit.
+    """Return the split with the fewest tasks among all splits with a stake of at most `multiple` times the
+    price of the whole task. Return None if no split meets this limit.
     """
     limit = number("multiple", multiple, 0) * price
     for tasks in range(1, count("segments", segments, 1) + 1):

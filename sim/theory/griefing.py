@@ -46,8 +46,8 @@ def held_seconds(*, game_time: float, solver: float, games: int = 1) -> float:
     """Return how long false challenges can hold a payout, in seconds.
 
     Each side of a game has `game_time` (the terms' clock and replay allowance), which runs while that side is
-    to move. The challenger uses up all of its time, an honest solver `solver` seconds. 16 games of a task are
-    played at once (`GameState.GAMES_AT_ONCE`), and the next 16 when those are dismissed.
+    to move. The challenger uses up all of its time. An honest solver uses `solver` seconds. 16 games of a
+    task are played at once (`GameState.GAMES_AT_ONCE`), and the next 16 are played when those are dismissed.
     """
     rounds = -(-count("games", games, 0) // GAMES_AT_ONCE)
     most = number("game_time", game_time, 0)
@@ -55,16 +55,19 @@ def held_seconds(*, game_time: float, solver: float, games: int = 1) -> float:
 
 
 def waiting_cost(*, amount: float, seconds: float, yearly_rate: float) -> float:
-    """Return the cost of having `amount` later by `seconds`, at simple interest and with 365 days a year."""
+    """Return the cost of receiving `amount` with a delay of `seconds`, at simple interest and with 365 days a
+    year.
+    """
     share = number("seconds", seconds, 0) / (365 * 86_400)
     return number("amount", amount, 0) * number("yearly_rate", yearly_rate, 0) * share
 
 
 def least_bond(*, defence: float, delay: float, factor: float, gas: float = 0.0) -> float:
-    """Return the bond with which a false challenge has a factor of at most `factor`.
+    """Return the bond with which a false challenge has a factor of at most `factor`, t.
 
-    defence + delay - B / 2 = t (B + gas) gives B = (defence + delay - t gas) / (t + 1 / 2). A bond of twice
-    the solver's whole cost makes the solver whole (t = 0). The floor of an odd bond can cost one unit more.
+    defence + delay - B / 2 = t (B + gas) gives B = (defence + delay - t gas) / (t + 1 / 2). For t = 0, the
+    bond is twice the total cost of the solver, so the solver's half of the bond makes up for this cost. Half
+    of an odd bond is rounded down, which can cost one unit more.
     """
     t = number("factor", factor, 0)
     harm = number("defence", defence, 0) + number("delay", delay, 0)

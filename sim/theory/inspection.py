@@ -82,11 +82,11 @@ def verifier_payoffs(duty: Duty, *, hit: float = 1.0) -> Payoffs:
 def cheating_rate(duty: Duty, *, hit: float = 1.0) -> float:
     """Return x, the rate of cheating at which a lone verifier is indifferent, clipped to 0 to 1.
 
-    The gain of replaying over skipping is A = verify_honest - skip_honest at x = 0 and changes linearly to B
-    = verify_cheat - skip_cheat at x = 1, so x = A / (A - B) = -A / (B - A) = k / (hit (R + g)). It is 0 if
-    replaying costs nothing (A >= 0), and 1 if replaying is never better (B <= 0). It does not depend on the
-    stake, because a *solver's* stake does not make *verifiers* work. It does not depend on the fee either,
-    which a seat receives whatever it does.
+    The gain of replaying over skipping is A = verify_honest - skip_honest at x = 0. It changes linearly to B
+    = verify_cheat - skip_cheat at x = 1. So x = A / (A - B) = -A / (B - A) = k / (hit (R + g)). The rate x is
+    0 if replaying costs nothing (A >= 0), and 1 if replaying is never better (B <= 0). The rate does not
+    depend on the stake, because a *solver's* stake does not make *verifiers* work. It does not depend on the
+    fee either, which a seat receives whatever it does.
     """
     pay = verifier_payoffs(duty, hit=hit)
     honest, cheat = pay.verify_honest - pay.skip_honest, pay.verify_cheat - pay.skip_cheat
@@ -108,13 +108,13 @@ def checking_rate(
     stake: float,
     cost: float,
 ) -> float:
-    """Return the rate of replaying that makes a solver indifferent to cheating with f = `share`, at most 1.
+    """Return y, the rate of replaying that makes a solver indifferent to cheating with f = `share`. The
+    result is at most 1.
 
-    Each of V seats finds the fraud with chance z = `honest` y `hit`, where h is now the share of slots that
-    replay *at all* rather than collude, and y is the rate to find. Cheating pays less than honest work iff (1
-    - (1 - z)^V)(S + p) > f c + G (`cheating.cheating_advantage`), so with D = (f c + G) / (S + p): y = (1 -
-    (1 - D)^(1 / V)) / (h hit). In the 2x2 game (V = h = hit = 1) this is y = D. `cost` is c, the solver's
-    cost.
+    Each of V seats finds the fraud with chance z = h y `hit`. Here, h is `honest`: the share of slots that
+    replay *at all* rather than collude. Cheating pays less than honest work iff (1 - (1 - z)^V)(S + p) > f c
+    + G (`cheating.cheating_advantage`). With D = (f c + G) / (S + p), this gives y = (1 - (1 - D)^(1 / V)) /
+    (h hit). In the 2x2 game (V = h = hit = 1), y = D. `cost` is c, the solver's cost.
     """
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)
     v = count("verifiers", verifiers, 1)
@@ -189,14 +189,15 @@ def committee_equilibrium(
     """Return the symmetric equilibrium of V verifiers, which share the work of finding a fraud and one
     reward.
 
-    y is `checking_rate`. Each other seat finds the fraud with chance z = h y hit, so none of them does with
-    chance n = (1 - z)^(V - 1). Against a cheater, replaying pays the finder g, and also R with chance s = (1
-    - (1 - z)^V) / (V z), the chance of being first among 1 + Bin(V - 1, z) equally likely finders (priority
-    depends on the order in blocks). A verifier that replays gets its fee in any case. A verifier that skips
-    loses the fee if another seat convicts a segment that it attested, with chance (1 - n) q / K. So the gain
-    of replaying against a cheater is hit (R s + g) + (1 - n) (q / K) F - k. x = -A / (B - A) as in
-    `cheating_rate`. Certain choices are as in `inspection_equilibrium`. If fraud is certain and replaying at
-    the rate y does not pay, the rate is the lower one at which B = 0. There may be further equilibria.
+    y is `checking_rate`. Each other seat finds the fraud with chance z = h y hit, so none of them finds it
+    with chance n = (1 - z)^(V - 1). Against a cheater, replaying pays the finder g, and also R with chance s
+    = (1 - (1 - z)^V) / (V z). This is the chance of being first among 1 + Bin(V - 1, z) equally likely
+    finders (priority depends on the order in blocks). A verifier that replays gets its fee F in any case. A
+    verifier that skips loses the fee if another seat convicts a segment that the verifier attested, which has
+    chance (1 - n) q / K. So the gain of replaying against a cheater is B = hit (R s + g) + (1 - n) (q / K) F
+    - k. The rate of cheating is x = -A / (B - A), as in `cheating_rate`. The cases in which the solver or the
+    verifiers do not mix are as in `inspection_equilibrium`. If fraud is certain and replaying at the rate y
+    does not pay, verifiers replay at the lower rate at which B = 0. There may be further equilibria.
     """
     d = checked(duty)
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)

@@ -41,10 +41,11 @@ def expected_silences(*, verifiers: int, up: float, redraws: int) -> float:
 
 
 def unfilled_probability(*, bound: float, draws: int = 1) -> float:
-    """Return the chance that a seat is empty after `draws` draws if the share `bound` of the stake has seats.
+    """Return the chance that a seat is still empty after `draws` draws, if a share `bound` of the stake
+    belongs to accounts that already have a seat.
 
     Each draw tries 32 slots of the pool (`MAX_TRIES` of contracts/src/audit/Draws.sol), and leaves the seat
-    empty only if all of them belong to bound accounts.
+    empty only if all of them belong to such bound accounts.
     """
     return float(number("bound", bound, 0, 1) ** (TRIES * count("draws", draws, 1)))
 

@@ -56,12 +56,13 @@ class Withheld(NamedTuple):
 
 
 def jury_verdict(*, jurors: int, accounts: int, honest: int, league: int) -> Verdict:
-    """Return the verdict of a jury of min(`jurors`, `accounts`) distinct accounts about data that only the
-    league has.
+    """Return the chances of each verdict of a jury about data that only the league has. The jury has
+    min(`jurors`, `accounts`) distinct accounts.
 
-    A draw can find `accounts` accounts: `honest` of them try and say no, `league` say yes, and the rest are
-    silent. The number of each kind in the jury is hypergeometric. A verdict needs more than half of the
-    *whole* jury, drawn or not, so at most one side can have it; otherwise the jury is undecided.
+    The jury is drawn from `accounts` accounts. Of these, `honest` try to fetch the data and say no, `league`
+    say yes, and the rest are silent. The number of each kind in the jury is hypergeometric. A verdict needs
+    more than half of `jurors`, even if fewer accounts were drawn, so at most one side can have it. Otherwise
+    the jury is undecided.
     """
     j, n = count("jurors", jurors, 1), count("accounts", accounts, 0)
     no, yes = count("honest", honest, 0, n), count("league", league, 0, n)
@@ -180,8 +181,9 @@ def least_retrained_stake(
 
 
 def _submitter(terms: Withheld) -> float:
-    """What a conviction costs the cheater besides the stake: the lost price, or, if the cheater is also the
-    submitter, minus the restitution that it recovers.
+    """What a conviction costs the cheater besides the stake. This is the lost price. If the cheater is also
+    the submitter, it is minus the restitution, because the cheater recovers the restitution and pays the
+    price to itself.
     """
     return -terms.restitution if terms.shared else terms.price
 

@@ -2,8 +2,9 @@
 squared error.
 
 As in torch, a row with the label `ignore` does not count. The mean is over the rows that count, weighted by
-class; it is NaN if no row counts. The functions are defined for all labels. Any other label outside 0 … C-1
-adds zero to the loss and to the gradient; its row counts, with weight 0 if classes have weights.
+class; it is NaN if no row counts. The functions are defined for all labels. A label that is neither `ignore`
+nor in 0 … C-1 adds zero to the loss and to the gradient; its row counts, but with weight 0 if classes have
+weights.
 
 | `reduction` | loss | g of the gradient |
 |---|---|---|
@@ -98,7 +99,8 @@ def nll_loss_grad(
     ignore: int,
     reduction: int,
 ) -> Value:
-    """The gradient, f32 [B, C]: -g weight at each label that counts, zero elsewhere.
+    """The gradient, f32 [B, C]. In each row that counts, the column of the label is -g weight; all other
+    elements are zero.
 
     For the mean, g is first divided by `total`.
 

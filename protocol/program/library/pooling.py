@@ -54,9 +54,10 @@ def _max_pool(x: Tensor, *, rows: int, columns: int, **sliding: int) -> tuple[Te
 
 @define("max_pool", kernel=_max_pool)
 def max_pool(b: Builder, x: Value, *, rows: int, columns: int, **sliding: int) -> tuple[Value, Value]:
-    """The maxima of the windows of f32 [N, C, H, W], and their positions, i32, each [N, C, rows, columns].
+    """The maximum of each window of f32 [N, C, H, W], and its position, i32. Both results are [N, C, rows,
+    columns].
 
-    If no element of a window is above -inf, the position is that of the window's first element that is not
+    If all elements of a window are -inf, the position is that of the window's first element that is not
     padding.
     """
     s = Sliding(**sliding)
@@ -99,8 +100,8 @@ def _max_pool_grad(g: Tensor, index: Tensor, *, height: int, width: int, **slidi
 
 @define("max_pool_grad", kernel=_max_pool_grad)
 def max_pool_grad(b: Builder, g: Value, index: Value, *, height: int, width: int, **sliding: int) -> Value:
-    """The gradient of x [N, C, height, width]: for each element, the sum of g over the windows whose maximum
-    it is.
+    """The gradient of x [N, C, height, width]. Each element is the sum of g over the windows that have their
+    maximum at this element.
     """
     s = Sliding(**sliding)
     shape = (*g.shape[:2], height, width)

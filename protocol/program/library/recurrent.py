@@ -6,12 +6,13 @@
 | `gru` | input part of the gates, initial h, weight, bias or none | h, gates r z n, recurrent part of n |
 | `rnn` | input part, initial h, weight, bias or none | h |
 
-For T steps and B rows, the n gates of size H are [T, B, n H], h and c are [T, B, H], their initial values
-[B, H], weights [n H, H] and biases [n H]. n is 4 for `lstm`, 3 for `gru` and 1 for `rnn`.
+For T steps and B rows, the n gates of size H are [T, B, n H], h and c are [T, B, H], their initial values [B,
+H], weights [n H, H] and biases [n H]. n is 4 for `lstm`, 3 for `gru` and 1 for `rnn`.
 
-The caller computes the product with the input, once for all T, and the gradients of weights, which contract
-over all T B rows. `px` and `py` are the bits of the recurrent product, in the order of its operands. The
-formulas, and the order of their operations, are those of `torch.nn.LSTM`, `GRU` and `RNN`.
+Two things are left to the caller: the input part, which is one product for all T steps, and the gradients of
+weights, which are contractions over all T B rows. The recurrent product is computed here; `px` and `py` are
+the bits of its two operands, in order. The formulas, and the order of their operations, are those of
+`torch.nn.LSTM`, `GRU` and `RNN`.
 """
 
 from __future__ import annotations
@@ -108,10 +109,11 @@ def lstm_grad(
     px: int,
     py: int,
 ) -> tuple[Value, Value, Value]:
-    """Gradients of the gates before activation [T, B, 4 H], and of the initial h and c.
+    """The gradient of the gates before activation, [T, B, 4 H], and the gradients of the initial h and the
+    initial c.
 
-    The operands are the gradients `of_h` and `of_c` of h and c, the `gates`, the values of c after each step
-    (`cells`) and before each step (`before`), and the weight.
+    `of_h` and `of_c` are the gradients of h and c. `cells` is c after each step, and `before` is c before
+    each step. The other operands are the gates and the weight.
     """
     size = cells.shape[-1]
 
@@ -207,9 +209,9 @@ def rnn(
 def rnn_grad(
     b: Builder, of_h: Value, states: Value, weight: Value, *, relu: bool, px: int, py: int
 ) -> tuple[Value, Value]:
-    """Gradients of the sums before activation [T, B, H], and of the initial h.
+    """The gradient of the sums before activation, [T, B, H], and the gradient of the initial h.
 
-    The operands are the gradients of h [T, B, H], h at each step, and the weight.
+    `of_h` is the gradient of h, [T, B, H], and `states` is h at each step. The last operand is the weight.
     """
 
     def step(b: Builder, carried: Values, rows: Values, fixed: Values) -> tuple[Values, Values]:

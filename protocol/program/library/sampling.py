@@ -56,10 +56,10 @@ def _draw_from_epoch(key: Tensor, step: Tensor, *, batch: int, rows: int, stream
 def draw_from_epoch(b: Builder, key: Value, step: Value, *, batch: int, rows: int, stream: int) -> Value:
     """Row numbers in 0 … rows-1, i32 [batch], without repetition within an epoch.
 
-    `key` is u32 [2], `step` is u32 [] below 2^31, and `rows` is below 2^31. An epoch has rows div batch steps
-    and leaves out rows mod batch rows, which differ between epochs. The order is a permutation by swap-or-not
-    (Hoang, Morris and Rogaway, CRYPTO 2012), which works for any number of rows without rejection: in each
-    round, row x and its partner, (pivot - x) mod rows, are swapped or not.
+    `key` is u32 [2], `step` is u32 [] below 2^31, and `rows` is below 2^31. An epoch has `rows` div `batch`
+    steps. It leaves out `rows` mod `batch` of the rows, which differ between epochs. The order is a
+    permutation by swap-or-not (Hoang, Morris and Rogaway, CRYPTO 2012), which works for any number of rows
+    without rejection: in each round, row x and its partner, (pivot - x) mod rows, are swapped or not.
     """
     batches = rows // batch
     number = b.cast(step, DType.I32)

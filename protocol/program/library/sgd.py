@@ -57,11 +57,11 @@ def sgd_momentum(
     weight_decay: float,
     nesterov: bool,
 ) -> tuple[Value, Value]:
-    """The next parameter and momentum buffer, from the present ones, the gradient and the rate, f32 [].
+    """The next parameter and the next momentum buffer. The learning rate is f32 [].
 
-    d = g + weight_decay p; buffer' = momentum buffer + d; p' = p - rate buffer', or with `nesterov` p' = p -
-    rate (d + momentum buffer'). The first step equals torch's if the buffer is zero. All hyperparameters are
-    rounded to f32.
+    d = g + weight_decay * p; buffer' = momentum * buffer + d; p' = p - rate * buffer', or with `nesterov` p'
+    = p - rate * (d + momentum * buffer'). The first step equals torch's if the buffer is zero. All
+    hyperparameters are rounded to f32.
     """
     m = b.constant(DType.F32, (), momentum)
     decayed = _decay(b, p, g, weight_decay)

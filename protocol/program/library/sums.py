@@ -18,7 +18,9 @@ from protocol.program.library.function import define, define_by_body
 from protocol.program.library.rows import cut_rows, sum_last
 
 BLOCK = 1 << 18
-"""Elements of a block of rows in column sums: 1 MiB of f32, which stays in cache while it is scaled."""
+"""Number of elements in each block of rows that `column_sums` processes. A block is 1 MiB of f32, so it stays
+in cache while it is scaled.
+"""
 
 
 @define_by_body("sum_rows")

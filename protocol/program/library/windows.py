@@ -95,8 +95,8 @@ def window_strides(x: tuple[int, ...], s: Sliding) -> dict[str, int]:
 def spread(b: Builder, g: Value, s: Sliding, height: int, width: int, fill: float) -> Value:
     """Spread g [N, C, OH, OW], which has one element per window, to [N, C, H + reach, W + reach].
 
-    Positions without a window are `fill`. The windows that cover element (y, x) of the input are then at y +
-    ky dilation, x + kx dilation, where ky and kx count from the end of the kernel.
+    Positions that receive no element of g are `fill`. In the result, the windows that cover element (y, x) of
+    the input are at (y + ky dilation, x + kx dilation), where ky and kx count from the end of the kernel.
     """
     n, c, rows, columns = g.shape
     reach_y, reach_x = s.reach()

@@ -18,9 +18,9 @@ class Plan:
     """The work of one process.
 
     `order` holds the numbers of instructions. The exchanges `exchanges[p]` begin before instruction
-    `order[p]` runs or, if p is the length of `order`, at the end. An exchange is the number of a unit's
-    instruction and the process that sends its results. After instruction `order[p]`, the trace leaves
-    `freed[p]` are not read again.
+    `order[p]` runs or, if p is the length of `order`, at the end. An exchange is a pair: the number of a
+    unit's instruction, and the process that sends its results. `freed[p]` are the leaves of the trace that
+    nothing reads after instruction `order[p]`.
     """
 
     order: tuple[int, ...]

@@ -49,8 +49,8 @@ class Primitive:
       operands do not determine the type.
     - `evaluate(instruction, operands)` returns the result as a tensor; operands have the instruction's types.
     - `element(instruction, flat index, load)` returns the bits of one element of the result.
-    - `reads(instruction, flat index, block, load)` yields the reads of that element (and block), in operand
-      order.
+    - `reads(instruction, flat index, block, load)` yields a `Read` for whatever this element depends on, in
+      operand order. For a reduction, it yields only the reads of the given block.
     - `operations(instruction)` counts scalar operations.
     """
 

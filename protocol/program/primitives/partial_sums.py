@@ -97,7 +97,9 @@ def _prefix(_instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
 
 
 def _prefix_reads(instruction: Instruction, element: int, lo: int, hi: int) -> Iterator[Read]:
-    """Read the elements of the blocks up to the position of the result's element, and nothing of later blocks."""
+    """Of blocks [lo, hi), read the elements up to the position of the result's element. If that position
+    precedes these blocks, read nothing.
+    """
     start, count = lo * block_length(instruction), (hi - lo) * block_length(instruction)
     position = element % instruction.result.shape[-1]
     taken = min(count, position + 1 - start)

@@ -47,7 +47,7 @@ besides its own bytes.
 """
 
 Reads = Callable[[Instruction, int, int, int], Iterator[Read]]
-"""The reads of blocks [lo, hi) of an element: `reads(instruction, flat index, lo, hi)`."""
+"""`reads(instruction, flat index, lo, hi)` yields the `Read`s of blocks [lo, hi) of one element."""
 
 Array = NDArray[Any]
 
@@ -78,7 +78,7 @@ class Piece:
 Word = Callable[[Block], int]
 """Computes the 64-bit result of one block."""
 PieceWord = Callable[[Piece], int]
-"""Computes the word to which the words of a piece's blocks fold."""
+"""Computes one word for a piece: the fold of the words of its blocks."""
 
 
 def require_rows(operand: TensorType) -> None:

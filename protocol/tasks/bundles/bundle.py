@@ -27,8 +27,8 @@ if TYPE_CHECKING:  # only submitters need capturing
 
 
 class Held(NamedTuple):
-    """What a bundle that was loaded from files uses while it is in memory: a number of memory maps, and the
-    bytes of tensors that were read instead of mapped.
+    """What a bundle takes up while it is in memory, if it was loaded from files: `maps` memory maps, and
+    `read` bytes of tensors that were read instead of mapped.
     """
 
     maps: int = 0

@@ -41,9 +41,9 @@ def cached_bundle(
 
 
 def link_bundle(places: Iterable[Path], bundles: Path, bundle_hash: bytes) -> None:
-    """Hard-link a complete bundle that another party on this machine has. The links lead from the folder
-    named by the bundle's hash below one of `places` to a folder of the same name below `bundles`. Each party
-    may delete its own links. If linking fails, the bundle is fetched later.
+    """Hard-link the files of a bundle that another party on this machine has completely. The other party's
+    folder is in one of `places`, and the links are made in `bundles`. Both folders are named by the bundle's
+    hash. Each party may delete its own links. If linking fails, the bundle is fetched later.
     """
     here = bundles / bundle_hash.hex()
     for place in places:

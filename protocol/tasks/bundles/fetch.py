@@ -52,8 +52,9 @@ Content = TypeVar("Content", bytes, memoryview)
 
 _Key = tuple[tuple[tuple[str, str], ...], tuple[tuple[bytes, str], ...], tuple[tuple[str, ...], int, int]]
 _STEPS: WeakValueDictionary[_Key, StepProgram] = WeakValueDictionary()
-"""Step programs in use, by the ids and blobs of their programs, the names in the hints, and the names and
-numbers of the inputs. Tasks that train the same model share one step program, including its plans.
+"""Step programs in use. A key has the ids and blobs of the programs, the names in the hints, the names of the
+state's tensors, and the numbers of dataset tensors and of constants. Tasks that train the same model share
+one step program, including its plans.
 """
 
 
@@ -173,9 +174,9 @@ def _distinct(manifest: Manifest) -> dict[tuple[str, str, int], TensorEntry]:
 
 
 def _small(manifest: Manifest) -> int:
-    """The least size in bytes of a tensor that is mapped. For a bundle of many tensors it is `LARGE`, so that
-    the bundle takes at most `MAPS_EACH` maps and leaves the others to other bundles. Raises BundleTooLarge if
-    the bundle needs more maps even then.
+    """The size in bytes from which this bundle's tensors are mapped. For a bundle of many tensors it is
+    `LARGE`, so that the bundle takes at most `MAPS_EACH` maps and leaves the remaining maps to other bundles.
+    Raises BundleTooLarge if the bundle needs more maps even then.
     """
     sizes = [nbytes for _, _, nbytes in _distinct(manifest)]
     if sum(nbytes >= SMALL for nbytes in sizes) <= MAPS_EACH:

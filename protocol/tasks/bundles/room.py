@@ -1,7 +1,7 @@
 """Room on the disk for bundles that are being fetched at the same time.
 
-Each fetch alone may take all free space. Together they could fill the disk, on which a node also keeps its
-journal and what it must defend.
+A fetch that runs alone may take all free space. Fetches at the same time must share it. Otherwise they could
+together fill the disk, on which a node also keeps its journal and what it must defend.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ one. Raises NoRoomYet.
 
 
 class Fetches:
-    """The bytes that running fetches may still write. Callable from any thread."""
+    """Counts the bytes that running fetches may still write. Its methods may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -35,9 +35,9 @@ class Fetches:
 
     @contextmanager
     def fetch(self, room: Callable[[], int]) -> Iterator[Reserve]:
-        """A fetch, whose reservation ends with it. `room` returns the bytes that all fetches together may
-        take. If no other fetch is running, a fetch may reserve any number of bytes; then only the caller's
-        limits apply.
+        """A context for one fetch. It gives the fetch's `Reserve`, and the reservation ends with the fetch.
+        `room` returns the bytes that all fetches together may take. If no other fetch is running, a fetch may
+        reserve any number of bytes; then only the caller's limits apply.
         """
         own = object()
 

@@ -27,7 +27,7 @@ from protocol.tasks.bundles.limits import Limits
 PIECE = 1 << 20
 """Bytes of a file that are held in memory at one time."""
 READ_SECONDS = 20.0
-"""Seconds for each read, in addition to the limit for the whole bundle."""
+"""Time limit for each single read, in seconds. The limit for the whole bundle also applies."""
 
 
 class Source(Protocol):
