@@ -92,9 +92,7 @@ class Game(BoundContract):
                 self._counted.pop(intent, None)
 
     def deposit(self, answers: Sequence[int]) -> int:
-        """Wei of a demand's deposits (`Move.answers`), computed for twice the base fee. For gas, `fees` also
-        offers twice the base fee, plus a tip.
-        """
+        """Wei of a demand's deposits (`Move.answers`), computed for twice the base fee."""
         fee = 2 * self.connection.block().base_fee
         # The contract rounds the mean up, so each answer may cost almost a wei more.
         return len(answers) + sum(int(self.read("depositFor", len(answers), leaf, fee)) for leaf in answers)

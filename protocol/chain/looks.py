@@ -40,8 +40,9 @@ class Looks(BoundContract):
         self, task: int, look: int, secret: bytes, digest: bytes, segment_root: bytes, path: Sequence[bytes]
     ) -> Receipt:
         """As the seat that the look checks: show the seat's secret, the digest that the seat attested, and
-        the root of the segment's step tree. `path` proves that the digest contains this root
-        (`protocol.commitments.digests.segment_path`). Due within the terms' move time after the look's draw.
+        the root of the segment's step tree under the seat's salt. `path` proves that the digest contains this
+        root (`protocol.commitments.digests.segment_path`). Due within the terms' move time after the look's
+        draw.
         """
         return self.write("reveal", task, look, secret, digest, segment_root, list(path))
 

@@ -53,10 +53,10 @@ def operand_openings(
     """Open the operands that one block of an element needs. Return the operands' roots with their paths in
     the solver's trace, and the chunks that the block needs.
 
-    There is one root for each operand of the instruction, and `NO_LEAF` for an operand that is not needed.
-    The path of a root starts at the operand's leaf and ends below the lowest node that is above both this
-    leaf and leaf `anchor`. Without an anchor, the path of the first needed operand goes up to the trace's
-    root, and that operand is the anchor for the others.
+    There is one entry for each operand of the instruction: its root, or `NO_LEAF` if it is not needed. The
+    path of a root starts at the operand's leaf and ends below the lowest node that is above both this leaf
+    and leaf `anchor`. Without an anchor, the path of the first needed operand goes up to the trace's root,
+    and that operand is the anchor for the others.
     """
     chunks = [
         open_chunk(k, index, frame.value(instruction.operands[k].leaf))

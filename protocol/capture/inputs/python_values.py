@@ -32,8 +32,8 @@ import torch
 from torch import nn
 
 KINDS = (OrderedDict, dict, list, deque, set)
-"""The types of containers that change in place. A container of a subclass is read with the methods of its
-type in this list, because the subclass may override them.
+"""The types of containers that change in place. A container of a subclass is read and restored with the
+methods of its type in this list, because the subclass may override them.
 """
 CACHED = type(lru_cache(len))
 LEAVES = (bool, int, float, complex, str, bytes, type(None))

@@ -1,8 +1,8 @@
 """Recurrent layers in a trace: a whole sequence is one operation, such as `assay::lstm`, instead of about a
 hundred per step.
 
-While `Rolled` is active, torch.nn's LSTM, GRU and RNN become these operations. Two things are still computed
-by torch's own operations, over all steps at once: the products of the input and its weights, and the
+While `Rolled` is active, torch.nn's LSTM, GRU and RNN become these operations. Torch's own operations still
+compute, over all steps at once, the products of the input and its weights, the gradient of the input, and the
 gradients of all weights. Packed sequences and projections are traced step by step. The operations compute in
 any type, for the preflight. A step that asks for second derivatives through these operations is refused.
 """

@@ -1,5 +1,5 @@
-"""`fused_self_test` compares the digests of the compiled functions' results with these. They are the digests
-of the plain implementations' results.
+"""The expected digests of the compiled functions' results, which are those of the plain implementations'
+results. `fused_dispatch` compares them with the digests that `fused_self_test` makes.
 
 tests/unit/library/test_fused.py checks them against the plain implementations.
 """

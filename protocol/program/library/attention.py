@@ -295,8 +295,8 @@ class _Attention:
 
     @staticmethod
     def _over_queries(products: Sequence[Product], side: set[int]) -> tuple[Product, bool]:
-        """The only product in `products`, and whether the table is its right factor. Otherwise the table is
-        its left factor. The table is the factor whose leaf is in `side`.
+        """The table is the factor whose leaf is in `side`. Returns the only product in `products`, and
+        whether the table is its right factor, not its left.
 
         Raises `NoMatch` unless there is exactly one product, exactly one of its factors has a leaf in `side`,
         and the product contracts the table over queries.
