@@ -1,7 +1,7 @@
 """Measures the cost of a seat's digest relative to the replay of its segments (audit.md section 4).
 
-Both can use all cores. Here they are measured alternately on one thread, in processor time, which depends
-less on other work of the machine. A segment has one state more than steps.
+Both the digest and the replay can use all cores. Here they are measured alternately on one thread, in
+processor time, which depends less on other work of the machine. A segment of n steps has n + 1 states.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ def where() -> dict[str, str]:
 
 
 def commit() -> str:
-    """Short hash of the checkout, with "-dirty" appended for changes outside docs/, where figures are stored."""
+    """Short hash of the checkout, with "-dirty" appended if files outside docs/ have changed. Changes in
+    docs/ do not count, because the figures are stored there.
+    """
     head = _git("rev-parse", "--short=7", "HEAD")
     changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs")
     return f"{head or 'unknown'}{'-dirty' if changed else ''}"

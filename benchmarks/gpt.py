@@ -1,4 +1,4 @@
-"""Compares a GPT's exact training step with the step of float32 torch, with the same model, optimiser and threads."""
+"""Compares a GPT's exact training step with its step in float32 torch. Model, optimiser and threads are the same."""
 
 from __future__ import annotations
 

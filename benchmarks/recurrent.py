@@ -47,7 +47,9 @@ class Pixels(nn.Module):
 
 @dataclass(frozen=True)
 class Training:
-    """A model, its data, its batch size, and the goal for the ratio of steps."""
+    """A model, its data, its batch size, and the goal for the ratio of an exact step's time to a float32
+    step's time.
+    """
 
     what: str
     model: nn.Module

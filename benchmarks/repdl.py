@@ -20,7 +20,9 @@ PACKAGE = "repdl"
 
 
 def rows() -> list[Row]:
-    """Rows that compare RepDL with float32 and exact 13 x 13 bits, for the plain shapes of `products`."""
+    """Rows that compare RepDL with float32 and with exact products of 13 x 13 bits, for the shapes of
+    `products` that are neither batched nor transposed.
+    """
     if importlib.util.find_spec(PACKAGE) is None:
         return []
     ops = importlib.import_module(f"{PACKAGE}.ops")

@@ -50,8 +50,8 @@ class ResNet18(nn.Module):
 
 
 def rows() -> list[Row]:
-    """Rows with the ratio of an exact step's time to that of eager and compiled steps, and of its memory to
-    that of eager steps.
+    """Rows with ratios: an exact step's time to that of eager steps and that of compiled steps, and an exact
+    step's memory to that of eager steps.
     """
     step = captured()
     plain = {"eager": plain_step(), "compiled": plain_step(compiled=True)}

@@ -2,9 +2,9 @@
 
 The hostile clients keep incomplete requests open, or send requests without a pause. The server and the
 hostile clients are separate processes that share the processor. The hostile clients come from a single
-address, or from 100 addresses of 127.0.0.0/8, all of which are this machine on Linux. They reconnect
-immediately when the server closes a connection. A request that is not answered with 200 counts as infinitely
-slow.
+address, or from 100 addresses of 127.0.0.0/8. On Linux, all of these addresses belong to this machine.
+Hostile clients reconnect immediately when the server closes a connection. A request that is not answered with
+200 counts as infinitely slow.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _rows(what: str, goal: str, found: list[Answer]) -> list[Row]:
 
 
 def percentile(found: list[float], share: float) -> float:
-    """The smallest value in `found` such that at least the share `share` of the values is no greater."""
+    """The smallest value v in `found` for which at least the share `share` of all values is at most v."""
     return sorted(found)[math.ceil(share * len(found)) - 1]
 
 

@@ -2,9 +2,9 @@
 and Mesa.
 
 The baseline market has 20 solvers, which bid, and 200 verifiers, 3 of which are drawn. 140 of the verifiers
-replay honestly, and solvers invent a tenth of the segments. Fees and slashes are booked in whole units. The
-three models run in turn, each in one process. The rivals have a separate environment under build/, which is
-made on first use, and receive their parameters over a pipe.
+replay honestly, and solvers invent a tenth of the segments. Fees and slashes are booked in whole units. For
+the comparison, the engine and its two rivals run in turn, each in one process. The rivals have a separate
+environment under build/, which is made on first use. They receive their parameters over a pipe.
 """
 
 from __future__ import annotations

@@ -27,8 +27,9 @@ FIRST_SOLVER = 2
 
 
 def sell(asks: list[int], budget: int) -> tuple[int, int] | None:
-    """Winner and price, or None. The bidder with the lowest ask opens at 9/10 of the budget, or at its ask if
-    that is higher. The two bidders with the lowest asks then undercut each other by 2 %.
+    """The winner and the price, or None if all asks exceed the budget. The bidder with the lowest ask opens
+    at 9/10 of the budget, or at its ask if that is higher. The two bidders with the lowest asks then undercut
+    each other by 2 %.
     """
     pair = sorted(range(len(asks)), key=asks.__getitem__)[:2]
     if asks[pair[0]] > budget:
@@ -101,7 +102,7 @@ class Market:
 
     def convict(self, solver: int, seats: list[Seat]) -> None:
         """Distribute the solver's stake. The first seat that challenged gets the reward, and the submitter
-        gets the restitution. Each seat that challenged gets the cost of a game and its fee.
+        gets the restitution. Each seat that challenged gets its fee and the cost of a game.
 
         Each other seat gets its fee unless it attested the convicted segment. The rest of the stake is
         burned.

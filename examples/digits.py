@@ -50,7 +50,7 @@ def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, di
 
 
 def warm_up_and_cosine(step: int, steps: int) -> float:
-    """The learning rate at a step, as a factor of the peak rate; steps count from 0."""
+    """The number by which the peak learning rate is multiplied at a step; steps count from 0."""
     return min(1.0, (step + 1) / WARM_UP) * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 

@@ -163,7 +163,7 @@ def make_optimizer(model: nn.Module) -> torch.optim.AdamW:
 
 
 def warm_up_and_cosine(step: int, steps: int) -> float:
-    """The learning rate at a step, as a factor of the peak rate; steps count from 0."""
+    """The number by which the peak learning rate is multiplied at a step; steps count from 0."""
     return min(1.0, (step + 1) / WARM_UP) * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 
@@ -175,7 +175,9 @@ def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
 
 
 def corpus(context: int, limit: int = 1 << 20) -> dict[str, Tensor]:
-    """Adjacent windows u8 [N, context + 1] of the first `limit` bytes of the standard library's source."""
+    """The first `limit` bytes of the standard library's source, cut into adjacent windows of `context` + 1
+    bytes: u8 [N, context + 1].
+    """
     data = bytearray()
     for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
         data += path.read_bytes()
@@ -193,7 +195,9 @@ def split(context: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 
 
 def held_out_loss(state: Mapping[str, Tensor]) -> float:
-    """Mean cross-entropy in nats per byte of a trained state on the held-out windows, without dropout."""
+    """The mean cross-entropy of a trained state on the held-out windows, in nats per byte, computed without
+    dropout.
+    """
     model = make_model(TASK).eval()
     load_into(model, state)
     _, held_out = split(TASK.context)

@@ -1,7 +1,7 @@
 """Writes docs/licences.md (`make licences`): the packages that operators or the contracts' build use.
 
-Versions come from requirements.lock and package-lock.json; licences from the metadata of the Python
-packages and, for npm packages, also from package-lock.json.
+For Python packages, versions come from requirements.lock, and licences from the packages' metadata. For npm
+packages, both come from package-lock.json.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def on_page_markdown(markdown: str, page: Any, **_given: object) -> str:
 
 
 def without_outer_links(markdown: str, page: Path) -> str:
-    """The page, in which the text of a link replaces each link to a file outside docs/. Warns if a link's
+    """The page, in which each link to a file outside docs/ is replaced by the link's text. Warns if a link's
     target does not exist.
     """
 

@@ -30,7 +30,7 @@ slower call reverts and costs gas.
 def advance(context: Context, view: TaskView, terms: Terms) -> None:
     """Start what is due now for a submitted task. An empty or silent seat is drawn again, however long that
     takes, because ending the task instead would pay this solver nothing. The task is not settled while a
-    claim is open. If a claim has delayed seats, it is not settled until these seats have attested.
+    claim is open. If a claim has delayed seats, the task is not settled until these seats have attested.
     """
     client = context.client
     seen = observe(client, view)

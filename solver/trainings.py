@@ -26,8 +26,9 @@ def by_device(
     """Pairs of a device and the bidder's figures for training a task of these terms there. The device with
     the least work comes first. The figures take account of these tasks: the `trained` ones placed on the
     device (those that are trained or may have to be), the `submitted` ones placed there, and those under
-    other contracts, which count as submitted. The figures cover memory only once the task's bundle has been
-    read: torch measures the memory, and is not loaded before that. Raises ChainError.
+    other contracts, which count as submitted. The memory maps are those of all devices' tasks. The figures
+    cover memory only once the task's bundle has been read: torch measures the memory, and is not loaded
+    before that. Raises ChainError.
     """
     needs = context.places.needs(terms.program_id)
     places = context.places

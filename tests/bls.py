@@ -14,7 +14,9 @@ from protocol.beacon.rounds import Network
 
 
 def is_signed(network: Network, number: int, signature: bytes) -> bool:
-    """Whether this is the signature of a round by the network's key. The check takes half a second."""
+    """Whether `signature` is the signature that the network's key gives for round `number`. The check takes
+    half a second.
+    """
     return verify(network.key, round_message(number), signature)
 
 

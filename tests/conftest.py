@@ -60,8 +60,8 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def own_random_numbers() -> None:
-    """Seed torch, so that every test draws the same numbers whatever ran before. Torch is not loaded for
-    this.
+    """Seed torch if it is already loaded, so that every test draws the same numbers whatever ran before. If
+    torch is not loaded, this does not load it.
     """
     if (torch := sys.modules.get("torch")) is not None:
         torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""A captured step on a CUDA device compared with the CPU: kernel by kernel, recorded and replayed."""
+"""Compares a captured step on a CUDA device with the CPU: run kernel by kernel, recorded, and replayed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from protocol.program.library import kernels
 from protocol.program.step import State
 
 STEPS = WARM_STEPS + 2
-"""The first steps run kernel by kernel, the next is recorded, the last is replayed."""
+"""Number of steps. The first `WARM_STEPS` run kernel by kernel, the next one is recorded, and the last one is
+replayed.
+"""
 
 
 def other_bits(step: CapturedStep, device: torch.device, seed: int = 7) -> str:

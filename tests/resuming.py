@@ -25,7 +25,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Resuming:
-    """Reads the file once before any test; the process that collects reports appends to it as they come."""
+    """Reads the file once, before any test. The process that collects the tests' reports appends each test
+    that passed as soon as its report comes.
+    """
 
     def __init__(self, config: pytest.Config, file: Path) -> None:
         self._file = file

@@ -117,10 +117,10 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def undecided(context: Context, seen: Observation) -> list[int]:
-    """Our undecided looks, by number: those that may still accuse another party or take its lock, and those
-    whose accusation is open. If the task were settled now, the looked-at seat would keep its lock. After the
-    time for challenges, a look can accuse only if the solver's step tree is on the chain, because no game can
-    be opened to obtain the tree any more. Raises ChainError.
+    """The numbers of our undecided looks: those that may still accuse another party or take its lock, and
+    those whose accusation is open. If the task were settled now, the looked-at seat would keep its lock.
+    After the time for challenges, a look can accuse only if the solver's step tree is on the chain, because
+    no game can be opened to obtain the tree any more. Raises ChainError.
     """
     return [
         look.number

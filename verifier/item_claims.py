@@ -1,5 +1,5 @@
-"""Makes the claims of seats, each of which says that an item is unavailable. Also objects if a jury says that
-the item is available, and ends claims.
+"""Makes claims for seats: a claim says that an item is unavailable. Also objects if a jury says that the item
+is available, and ends claims.
 
 If the terms have jurors, a seat that lacks an item does not run the task from its start. Instead, at half of
 its time, it claims the first item that it still lacks, even if that item is being sent. While the jury sits,

@@ -100,9 +100,9 @@ class JuryEvents(TaskEvents[_Told]):
 
     def may_claim(self, task: int, seat: Seat, item: int, most: int) -> bool:
         """Whether the account in this seat should claim the item. It must have made fewer than `most` claims
-        in all, and fewer than `TRIES` claims of this item. If it has claimed this item and the latest verdict
-        was "available", it should not claim the item again: another jury would say the same, and cost another
-        bond.
+        in all, and fewer than `TRIES` claims of this item. If it has claimed this item, and the latest
+        verdict on this seat's claims of the item was "available", it should not claim the item again: another
+        jury would say the same, and cost another bond.
         """
         with self._lock:
             told = self._tasks.get(task)

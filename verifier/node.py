@@ -151,8 +151,8 @@ class VerifierNode(Node):
         self._outcomes: set[str | None] = set()
 
     def run(self, once: bool = False) -> ExitCode:
-        """Run until stopped. With `once`, end as soon as at least one task is over and no task that was seen
-        is still open.
+        """Run until stopped. With `once`, end when at least one task is over, or all chosen tasks if some are
+        chosen, and no task, challenge or job is still open.
 
         With `once`, returns FRAUD if a solver was found false, or if one of our challenges was lost. Raises
         VerifierError, ChainError.

@@ -47,9 +47,9 @@ class OnlyWatch(Node):
         self._finished: dict[int, TaskStatus] = {}
 
     def run(self, once: bool = False) -> ExitCode:
-        """Run until stopped. With `once`, end as soon as at least one task is over and no followed task is
-        still open. Returns FRAUD if a solver was found false. Raises ChainError, PortTaken, PortRefused,
-        NoSuchHost, NotStarted.
+        """Run until stopped. With `once`, end when at least one task is over, no followed task is still open,
+        and all tasks named in the settings are over. Returns FRAUD if a solver was found false. Raises
+        ChainError, PortTaken, PortRefused, NoSuchHost, NotStarted.
         """
         with self._monitored("verifier", self._folder, self._registry):
             return self._loop(once)

@@ -39,9 +39,9 @@ def standing(account: str, speed: float, least_period: float, clocks: Clocks) ->
 
 
 def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float:
-    """The operations a second that an account's registered offer accepts. If the account is not registered,
-    it is what its offer will accept when the process has `accounts` accounts, or 0 without a stake. Raises
-    ChainError.
+    """The operations a second that an account's registered offer accepts. If the account is not registered:
+    the operations a second that its offer will accept when the process has `accounts` accounts, or 0 without
+    a stake. Raises ChainError.
     """
     registration = client.audit.registration(client.address)
     if registration is not None:

@@ -1,5 +1,5 @@
-"""The models trained on CUDA: a model of one layer, and the models of the examples. Their images are random,
-so that capture needs only torch; the GPTs train on the standard library's source.
+"""The models trained on CUDA: a model of one layer, and the models of the examples. The image models train on
+random images, so that capture needs only torch. The GPTs train on the standard library's source.
 """
 
 from __future__ import annotations

@@ -79,7 +79,9 @@ def _digest_wrong(name: str, run: Callable[[Any], Tensor | tuple[Tensor, ...]], 
 
 
 def roots(device: torch.device) -> Cells:
-    """Cells that compare tensor roots computed on the device with those of the commitments."""
+    """Cells that compare tensor roots computed on the device with those that `protocol.commitments` computes
+    on the CPU.
+    """
     for count in COUNTS[: 2 if device.type == "cpu" else None]:
         yield f"{count} elements", partial(_wrong, partial(_root_wrong, device, count))
 

@@ -1,10 +1,10 @@
-"""On a CUDA device: compares exact products with float32, TF32 and bf16, and a GPT's exact step with plain
-torch.
+"""On a CUDA device: compares exact products with products in float32, TF32 and bf16, and a GPT's exact step
+with a step of plain torch.
 
-It reports ratios, and the speed in TFLOP/s, counting the 2 M N K operations of the float product. Without a
-device there are no rows. A round ends when the device is done, so that queued work does not look fast.
-Products of both sides are replayed from a CUDA graph, so kernel launches are not measured. On the CPU the
-sizes are minimal, which only tests the code.
+It reports ratios, and speeds in TFLOP/s. A speed counts the 2 M N K operations of the float product, also for
+an exact product. `rows` returns no rows without a device. A round ends when the device is done, so that
+queued work does not look fast. Exact and float products are replayed from CUDA graphs, so kernel launches are
+not measured. Dry runs on the CPU use minimal sizes and only test the code.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _step_ratios(device: torch.device, graph: bool, how: str, size: str) -> list
 
 
 def _step_ms(device: torch.device, make: Callable[[], Action], size: str) -> dict[str, object]:
-    """The median and the middle half of the milliseconds that a completed step takes."""
+    """Milliseconds of a step, measured until the device is done: the median and the middle half."""
     run = done(device, make())
     for _ in range(WARM):
         run()
@@ -245,8 +245,8 @@ def speed(device: torch.device, what: str, action: Action, operations: int) -> R
 
 
 def recorded(device: torch.device, action: Action) -> Action:
-    """An action that runs `action` `QUEUED` times: by replaying a recorded graph on a CUDA device, by calling
-    `action` otherwise.
+    """An action that makes `QUEUED` calls of `action`. On a CUDA device it replays a recorded graph of these
+    calls; otherwise it makes the calls.
     """
     if device.type != "cuda":
         return lambda: [action() for _ in range(QUEUED)]

@@ -2,6 +2,7 @@
 all-reduce.
 
 `make lanes-study` runs the training runs that are missing and writes docs/lanes.json and docs/lanes.md, which
-says how many runs remain. With `--page` it measures nothing, and only writes the page and its figure. Lanes
-run their programs (`protocol.lanes`); the rules of exchange that they are compared with are plain torch.
+says how many runs remain. With `--page` it measures nothing, and only writes the page and its figure. Runs
+with lanes use the lanes' programs (`protocol.lanes`). The other rules of exchange, with which lanes are
+compared, are written in plain torch.
 """

@@ -52,7 +52,7 @@ def measure(kept: dict[str, Any], jobs: int, size: str | None) -> None:
 
 
 def missing(kept: dict[str, Any]) -> list[Run]:
-    """The missing runs of the plan, cut to the number of runs that the budget still allows; none if the
+    """The runs of the plan that are missing, but at most as many as the budget still allows. Empty if the
     budget's core-hours are used up.
     """
     hours = sum(row["seconds"] for row in kept["runs"]) / 3600

@@ -315,8 +315,8 @@ def seconds_of(run: Run, outcome: Outcome, link: float) -> float:
 
 def _reached(runs: Sequence[tuple[Run, Outcome]], link: float, seconds: float) -> tuple[float, int]:
     """The lowest loss that any of these runs has reached after `seconds`, and the number of steps that it
-    took. The last loss that a run has recorded by then counts. Infinity and 0 if no run has recorded a loss
-    by then.
+    took. For each run, the last loss that it has recorded by then counts. Infinity and 0 if no run has
+    recorded a loss by then.
     """
     found = [(math.inf, 0)]
     for run, outcome in runs:

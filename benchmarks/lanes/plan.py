@@ -31,7 +31,7 @@ MOST_RUNS, MOST_CORE_HOURS = 60, 12.0
 class Run:
     """One training. `rule` names what is exchanged after every `inner` steps.
 
-    `lanes`: one parameter of every `block`, by the lanes' programs. `mean` and `nesterov`: float32
+    `lanes`: one of every `block` parameters, by the lanes' programs. `mean` and `nesterov`: float32
     differences. `alone`: nothing. `all-reduce`: the gradients of every step.
     """
 
@@ -111,12 +111,13 @@ def _rates() -> Iterator[Run]:
 
 
 def _confirmed(seed: int) -> Iterator[Run]:
-    """Runs with a larger model than in the screening: one lane alone, and lanes with the settings that did
-    best in the screening, for each amount of traffic.
+    """Runs with a larger model than in the screening: one lane alone, and, for each amount of traffic, lanes
+    with the settings that did best in the screening.
 
-    Seed 1 also has a run of all-reduce and two runs of other lengths. These two take about as long as four
-    lanes that send 1/8 of the parameters: a short run of all-reduce, if links have 100 Mbit/s, and a long run
-    of one lane alone, if links have 10 Mbit/s.
+    Seed 1 also has a run of all-reduce and two runs with other numbers of steps: a short run of all-reduce,
+    and a long run of one lane alone. The short run takes about as long as four lanes that send 1/8 of the
+    parameters if links have 100 Mbit/s. The long run takes about as long as those lanes if links have 10
+    Mbit/s.
     """
     alone, lanes = Run(CURVES, "alone", seed=seed), Run(CURVES, "lanes", width=4, inner=5, seed=seed)
     yield alone

@@ -67,9 +67,7 @@ class Processes:
     urls: list[str] = field(init=False)
     running: dict[int, Forked] = field(default_factory=dict, init=False)
     run: int = field(default=0, kw_only=True)
-    """The number of the job's run that the members files name. The folders of shelves have this number in
-    their names.
-    """
+    """The number of the job's run. The members files name it, and the folders of shelves have it in their names."""
 
     def __post_init__(self) -> None:
         self.ports = [free_port("127.0.0.1") for _ in range(self.job.lanes.width)]

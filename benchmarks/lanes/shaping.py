@@ -17,8 +17,8 @@ PIECE = 1 << 11
 until all earlier ones have passed.
 """
 ON_LINK, UNDER_WAY = 4, 1_024
-"""`ON_LINK`: the most pieces of a connection that may wait for one link. `UNDER_WAY`: the most pieces of a
-connection that may have passed all links without having arrived.
+"""`ON_LINK`: how many pieces of a connection may wait for one link at most. `UNDER_WAY`: how many pieces of a
+connection, at most, may have passed all links but not yet have arrived.
 """
 BURST = 0.005
 """Seconds of lost time that a link may make up for. Time is lost because waiting tasks are woken late."""
@@ -48,12 +48,12 @@ class Link:
 
 @dataclass
 class Path:
-    """The path of a server's answers: the server's uplink, the client's downlink, and a `delay` in seconds,
-    which also applies to requests.
+    """The path of a server's answers: first `links`, the server's uplink and the client's downlink, then a
+    `delay` in seconds. Requests have the same delay, but pass no links.
 
-    `loss` is the chance that a piece is lost; a lost piece breaks the connection. A change of `loss`, or of
-    the answers' `delay`, applies to later pieces; a change of `links`, or of the requests' `delay`, to later
-    connections.
+    `loss` is the chance that a piece of an answer is lost; a lost piece breaks the connection. A change of
+    `loss` applies to later pieces, and a change of `links` to later connections. A change of `delay` applies
+    to later pieces of answers, but to requests only on later connections.
     """
 
     links: Sequence[Link] = ()

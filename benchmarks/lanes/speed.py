@@ -28,7 +28,9 @@ def rows() -> list[Row]:
 
 
 def _oracle(step: CapturedStep) -> list[Row]:
-    """A row with the time of a round of a whole job in one process, relative to the same number of plain steps."""
+    """A row with the time of one round of a whole job, with all lanes in one process. It is relative to the
+    time of as many plain steps as the lanes make in the round.
+    """
     width, inner = 4, 5
     job = lanes(step, width=width, density=1 / 8, inner_steps=inner)
     interpreter, of = job.interpreter(), seeds(1, width)

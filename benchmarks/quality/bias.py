@@ -70,8 +70,8 @@ def unigram(px: int, py: int, tokens: int = 65_536, words: int = 1024, steps: in
     that a softmax learns.
 
     A logit's gradient is the sum over tokens of (probability - onehot). It is one contraction, as in an LM
-    head. A word's probability minus its mean gradient estimates the word's frequency. Each step covers half
-    of the distance between the logarithms of the probability and of this estimate.
+    head. A word's probability minus its mean gradient estimates the word's frequency. Each step moves the
+    logarithm of the probability half of the way to the logarithm of this estimate.
     """
     frequency = 1.0 / torch.arange(1, words + 1, dtype=torch.float64)
     counts = torch.clamp((frequency / frequency.sum() * tokens).floor().long(), min=1)

@@ -6,8 +6,8 @@ built for the installed torch. Every figure is saved in build/convolutions/ once
 interrupted run resumes and nothing is measured twice.
 
 16 x 16 is not a width of arithmetic.md. The rows with this width come from a torch model whose convolutions
-round their operands to 16 bits as section 3 defines it, in float64 for gradients and in float32 for training.
-This model is not timed.
+round their operands to 16 bits, as section 3 of arithmetic.md defines rounding. This model computes in
+float64 when gradients are compared, and in float32 when it is trained. It is not timed.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ BATCH, STEPS, RATE = 32, 500, 0.02
 BATCHES = (1, 2)
 """Seeds of the weights and of the batches whose gradients are compared."""
 MATTERS = 1e-3
-"""A tensor counts only in the errors of the whole gradient if the norm of its gradient is below this share of
-the whole gradient's norm. For example, if a normalisation follows a scale, the scale's true gradient is 0 and
-its float32 gradient is noise.
+"""If the norm of a tensor's gradient is below this share of the whole gradient's norm, the tensor counts in
+the errors of the whole gradient, but not in the errors of single tensors. For example, if a normalisation
+follows a scale, the scale's true gradient is 0 and its float32 gradient is noise.
 """
 
 

@@ -34,7 +34,7 @@ class Subject:
     evaluate: Callable[[nn.Module], dict[str, float]]
     clip_norm: float | None = None
     bits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Rows of the table of contractions that differ from the default table (see `capture`)."""
+    """Rows that replace those of the default table of contractions (see `capture`)."""
 
     def captured(self, seed: int, steps: int) -> CapturedStep:
         """The exact step, starting from the initial weights of `seed`."""

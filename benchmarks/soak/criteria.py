@@ -21,7 +21,7 @@ of open sockets fluctuates.
 CALLS: Final = 2.0
 """Limit on the number of requests to the chain that an idle process makes per block."""
 LEAST: Final = 12
-"""Number of samples after a session's first third that are needed to evaluate the session's slopes."""
+"""The slopes of a session are evaluated only if it has at least this many samples after its first third."""
 
 
 @dataclass(frozen=True)

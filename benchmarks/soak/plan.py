@@ -43,12 +43,11 @@ moved.
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan of `tasks` tasks, at most `window` at a time. One honest solver trains every task that no cheat
-    trains.
+    """A plan of `tasks` tasks, at most `window` at a time.
 
-    A cheat trains one task in `cheat_every`, and is caught in a game. Each of the `processes` verifier
-    processes has `accounts` accounts. Before the first task and after the last one, the parties are idle for
-    `idle_blocks` blocks.
+    Of every `cheat_every` tasks, a cheat trains one and is caught in a game. One honest solver trains all
+    other tasks. Each of the `processes` verifier processes has `accounts` accounts. Before the first task and
+    after the last one, the parties are idle for `idle_blocks` blocks.
     """
 
     tasks: int = 100

@@ -15,8 +15,8 @@ from protocol.chain.views import NOBODY, TaskStatus, TaskView
 PATIENCE: Final = 900.0
 """Seconds within which some task must progress. The limit is long, because the machine may be busy."""
 TOGETHER: Final = 300
-"""Deadlines that come at most this many seconds after the next deadline are passed together with it. A task's
-periods are longer than this.
+"""When the clock is moved past the next deadline, it is also moved past the deadlines that follow within this
+many seconds. A task's periods are longer than this.
 """
 LOOK: Final = 0.3
 WORK: Final[int | None] = None
@@ -73,8 +73,8 @@ class Play:
         return {f"cheat-{task}" for task in self._finished}
 
     def _send_cheats(self, views: Iterable[TaskView]) -> None:
-        """Start the cheat of the first false task that is not over, unless an earlier cheat is running,
-        because all cheats share one account.
+        """Start the cheat of the first false task that is not over. Do nothing while the cheat of a finished
+        task is still running, because all cheats share one account.
         """
         false = [view for view in views if self._stage.plan.is_false(view.task) and not view.status.is_over]
         running = any(self._stage.is_running(name) for name in self._past_cheats())

@@ -1,7 +1,7 @@
-"""A proxy in front of a chain's node that counts each party's requests by method.
+"""Proxies in front of a chain's node, one for each party. Each counts its party's requests by method.
 
-It forwards bytes and parses only what it needs, so that it does not slow down a busy party. It counts the
-method names in a request's body, so each request of a batch counts.
+A proxy forwards bytes and parses only what it needs, so that it does not slow down a busy party. It counts
+the method names in a request's body, so each request of a batch counts.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ class Party:
 
 @dataclass(frozen=True)
 class Sample:
-    """Measurements made when a task has ended, `seconds` after the session's start. It was the `finished`th
-    task to end.
+    """Measurements made when a task has ended. `seconds` is the time since the session's start. `finished` is
+    the number of tasks that have ended so far, including this one.
 
     `chain` is the resident memory of the development chain's node, in bytes.
     """

@@ -1,9 +1,9 @@
 """Start times on a chain with many past tasks: how long until a node logs that it follows the chain, or until
 a command ends.
 
-In the first start with a home folder, all past tasks are new; in the second, they are recorded. For
-comparison, the same starts are timed on an empty chain, where they take only the time for imports, the check
-of the machine's arithmetic, and the registration.
+Each node starts twice with the same home folder. In its first start, all past tasks are new to it; in its
+second start, they are already recorded. For comparison, the same starts are timed on an empty chain, where
+they take only the time for imports, the check of the machine's arithmetic, and the registration.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The measured price of trust, in the parts of the table in docs/economics.md, compared with the same case in
-that table.
+"""The measured price of trust, divided into the same parts as in the table in docs/economics.md, and compared
+with the table's figures for the same case.
 
-The prices of gas, coin and capital, and the utilisation of verifiers' capital, are the table's. The expected
-number of looks follows from the terms. Gas, fees and lock times are measured.
+The prices of gas, coin and capital, and the utilisation of verifiers' capital, are taken from the table. The
+expected number of looks follows from the terms. Gas, fees and lock times are measured.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def parts(records: Sequence[Record]) -> list[Part]:
 
 
 def duties(records: Sequence[Record]) -> list[Duty]:
-    """Mean gas per task, seat, look and draw. The remaining calls of verifiers count as calls of seats,
-    except those that a verifier makes only once.
+    """Mean gas per task, seat, look and draw. Verifiers' calls that belong to no look and no draw count as
+    calls of seats, except those that a verifier makes only once.
     """
 
     def per(calls: Callable[[str, str], bool], each: int) -> float:
@@ -117,7 +117,7 @@ def duties(records: Sequence[Record]) -> list[Duty]:
 
 
 def _uncounted(records: Sequence[Record]) -> float:
-    """The gas of a task that the fees of its seats and looks do not cover."""
+    """The part of a task's gas that the fees of its seats and looks do not cover."""
     made = amounts()
     looked = float(expected_looks(made.look_chance, made.slots))
     task, seat, look, _ = (duty.measured for duty in duties(records))

@@ -46,7 +46,9 @@ class Record:
     look_fees: list[int]
     draw_fees: list[int]
     escrow: int
-    """The lock of the submitter's escrow, without the budget, which pays for the training."""
+    """The lock of the submitter's escrow. It does not include the budget, because the budget pays for the
+    training.
+    """
     delay_penalty: int
     stake: int
     seats: list[int]

@@ -110,8 +110,8 @@ class Children:
         return lines[-1] if lines else "nothing"
 
     def require_alive(self, may_end: Collection[str] = (), may_finish: Collection[str] = ()) -> None:
-        """Raise StageError if a process has ended that may not end. Processes in `may_end` may end in any
-        way; those in `may_finish` may end with exit code 0.
+        """Raise StageError if a process has ended that had to keep running. A process in `may_end` is allowed
+        to end in any way. A process in `may_finish` is allowed to end, but only with exit code 0.
         """
         for name, process in self._processes.items():
             code = process.poll()

@@ -18,12 +18,12 @@ from protocol.chain.views import NOBODY, AuditView, TaskStatus, TaskView
 from protocol.dispute.view import Phase
 
 NO_MOVE = "ElementAgrees"
-"""The name of the contract's error when it is asked to judge an element that is correct, as this name appears
-in the accuser's log. After this error, the accuser has no move left.
+"""The name of the contract's error when it is asked to judge an element that is correct. The accuser's log
+shows the error under this name. After this error, the accuser has no move left.
 """
 TOGETHER_SECONDS = 600
-"""Deadlines that come within this many seconds after the next deadline are passed together with it, for
-example the ends of bidding for all tasks. The deadlines of a single task are further apart.
+"""When the clock is moved past the next deadline, it is also moved past the deadlines that follow within this
+many seconds, for example the ends of bidding for all tasks. The deadlines of a single task are further apart.
 """
 
 
@@ -120,8 +120,8 @@ class Clock:
         return jury.until if voted else jury.until - period // 4
 
     def _accused(self, story: Story, task: TaskView) -> int | None:
-        """The deadline of a game whose accuser has no move left, or else the end of the challenge period;
-        None if the accuser has work to do.
+        """None while the accuser has work to do. If the accuser has no move left in an open game, the game's
+        deadline. If the game is over, or the story has no accuser, the end of the challenge period.
         """
         if story.accuser is None:
             return task.challenge_until

@@ -116,8 +116,8 @@ class Ledger:
 
 
 def decode_call(contracts: Sequence[Contract], text: str) -> tuple[str, dict[str, Any]]:
-    """Name and arguments of a call, decoded with the contracts' ABIs, or ("", {}) for a call of any other
-    function.
+    """Name and arguments of a call, decoded with the contracts' ABIs. If no ABI has the called function, the
+    result is ("", {}).
     """
     data = bytes.fromhex(text.removeprefix("0x"))
     for contract in contracts:

@@ -1,4 +1,5 @@
-"""Runs this installation's commands in processes forked from one that has imported everything.
+"""Runs this installation's commands in processes that are forked from a single process, which has already
+imported everything.
 
 Loading torch separately in forty processes would take a minute and a half on two cores, and ten gigabytes of
 memory. Each process runs the command's entry point with its own arguments, environment, log and session.

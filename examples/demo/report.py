@@ -192,8 +192,8 @@ def edge_judged(names: Names, calls: Sequence[int], event: Event) -> dict[str, A
 
 
 def gas(acts: Sequence[Act]) -> dict[str, int | list[int]]:
-    """Gas by move, and the total. For a move that may occur several times, the gas is a list in the order of
-    the moves.
+    """The gas of each kind of move, and the total. If a kind of move may occur several times, its gas is a
+    list in the order of the moves.
     """
     found: dict[str, int | list[int]] = {}
     lists: Mapping[str, list[int]] = {kind: [] for kind in ("expand", "select", "demand", "reveal", "split")}

@@ -44,8 +44,8 @@ DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, ON
 )
 FIRST_SEATED = FIRST_SOLVER + len(STORIES)
 FIRST_REFUSED = DEVELOPMENT_ACCOUNTS - 5
-"""Index of the first account in REFUSED, the range of the last five development accounts. One process runs
-all accounts in SEATED; another process runs VERIFIER.
+"""Index of the first account in `REFUSED`, which are the last five development accounts. One process runs all
+accounts in `SEATED`; another process runs the account `VERIFIER`.
 """
 SEATED = range(FIRST_SEATED, FIRST_REFUSED)
 REFUSED = range(FIRST_REFUSED, DEVELOPMENT_ACCOUNTS)
@@ -55,11 +55,15 @@ REFUSED_LEVEL = 3
 SILENT_LEVEL = 7
 """Level of the silent verifier's stake: 128 units, while ordinary verifiers have one unit each."""
 SEAT_LEVEL = 2
-"""Level of the honest seat's stake in the accomplice's story: 4 units, which cover a lock that one unit does not."""
+"""Level of the honest seat's stake in the accomplice's story: 4 units. They cover the lock of that story; one
+unit would not.
+"""
 OUTSOURCER_LEVEL = 7
 """Level of the outsourcing seat's stake: 128 units."""
 PAIR_LEVEL = 2
-"""Level of both accounts' stakes in the rubber stamp's story: 4 units, which cover a lock that one unit does not."""
+"""Level of both accounts' stakes in the rubber stamp's story: 4 units. They cover the lock of that story; one
+unit would not.
+"""
 SEAT_NAME = "seat-verifier"
 OUTSOURCER_NAME = "outsourcer"
 STAMP_NAME = "rubber-stamp"

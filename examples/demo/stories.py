@@ -69,8 +69,8 @@ OUTSOURCED_TERMS = {
     "segments_per_verifier": 1,
     "seat_lock": 4 * TOKEN,
 }
-"""Terms of the outsourcing seat's story. The silent verifier does not take the seat, because the lock is too
-large for it; the verifier of the accomplice's story does not, because the fee is too low.
+"""Terms of the outsourcing seat's story. The silent verifier takes no seat here, because the lock is too
+large for it. Nor does the verifier of the accomplice's story, because the fee is too low for it.
 """
 
 STAMPED_TERMS = {
@@ -141,7 +141,7 @@ STORIES = (
 """All stories, in the order in which they are introduced."""
 
 POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkompln".index(story.letter)))
-"""All stories, in the order in which their tasks are posted. The ids of the tasks count from 1. The longest
-games come first, then the stories that wait for the end of a period. Stories with verifiers of their own come
-last, so that earlier draws cannot find these verifiers.
+"""All stories, in the order in which their tasks are posted. The ids of the tasks follow this order and start
+at 1. The longest games come first, then the stories that wait for the end of a period. Last come the stories
+for which special verifiers are registered, so that the draws of earlier tasks cannot find these verifiers.
 """

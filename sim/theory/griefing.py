@@ -63,7 +63,7 @@ def waiting_cost(*, amount: float, seconds: float, yearly_rate: float) -> float:
 
 
 def least_bond(*, defence: float, delay: float, factor: float, gas: float = 0.0) -> float:
-    """Return the bond with which a false challenge has a factor of at most `factor`, t.
+    """Return the bond with which a false challenge has a factor of at most t = `factor`.
 
     defence + delay - B / 2 = t (B + gas) gives B = (defence + delay - t gas) / (t + 1 / 2). For t = 0, the
     bond is twice the total cost of the solver, so the solver's half of the bond makes up for this cost. Half

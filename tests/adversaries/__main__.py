@@ -1,7 +1,7 @@
 """`python -m tests.adversaries CHEAT [--task N] …`: run a party that cheats, as a separate process.
 
-The node, its settings and its exit codes are those of the production party. Only the strategy differs, and
-options can make steps late or fail, also those of an honest party.
+The node, its settings and its exit codes are those of the production party. Only the strategy differs.
+Options can also make a party's steps late or make them fail, even if the party is honest.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Executors for the digits task that are honest except for chosen wrong numbers or skipped steps.
 
-Solvers use them to cheat; the false accuser uses one to accuse an honest solver. Steps and elements are
-chosen for the digits task, which has 8 segments of 50 steps; both are counted from 1. The executors for the
-GPT task are in `transformer`.
+Solvers use them to cheat; the false accuser uses one to accuse an honest solver. The steps and elements to
+falsify are chosen for the digits task, which has 8 segments of 50 steps. Segments and steps are counted from
+1. The executors for the GPT task are in `transformer`.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ def doubled(bits: int) -> int:
 
 
 def shifted(bits: int) -> int:
-    """The bits of an integer that is 2^32 larger. The difference is enough to change a product of 2^46 after
-    rounding to binary32.
+    """The bits of an integer that is 2^32 larger. The difference is large enough that a product of 2^46 is
+    still changed after it is rounded to binary32.
     """
     return bits + (1 << 32)
 

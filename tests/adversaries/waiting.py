@@ -16,7 +16,9 @@ BUSY = (BundleError, Unserved, OSError)
 
 
 def until(what: str, done: Callable[[], bool | None]) -> None:
-    """Call `done` until it neither returns False nor raises an error in `BUSY`. Fails after `PATIENCE` seconds."""
+    """Call `done` again and again while it returns False or raises an error in `BUSY`. Any other result, None
+    included, ends the wait. Fails after `PATIENCE` seconds.
+    """
     end = monotonic() + PATIENCE
     while True:
         try:

@@ -47,7 +47,7 @@ def serves_its_accomplice(catalog: Catalog) -> App:
 def from_the_withholder(
     address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
 ) -> CheckpointProvider:
-    """A provider that asks the solver under the accomplice's prefix."""
+    """A provider that requests the data from the solver, on paths that begin with the accomplice's prefix."""
     return over_http(None if address is None else address / PREFIX, task, program, terms, reach)
 
 

@@ -29,7 +29,9 @@ OTHER: Final = os.environ.get("ASSAY_PARTIES")
 ROOT: Final = Path(OTHER).absolute() if OTHER else Path(__file__).parents[2]
 PROGRAMS: Final = ROOT / ".venv/bin" if OTHER else Path(sys.executable).parent
 GRACE = 2.0
-"""Seconds that a process has to end after it is asked to at the end of a scenario; then it is killed."""
+"""Time limit, in seconds, for a process to end once a scenario is over and has asked it to. After that it is
+killed.
+"""
 PATIENCE = 60.0
 """Seconds after which a wait in a scenario fails."""
 STARTING = 180.0

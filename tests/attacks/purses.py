@@ -1,7 +1,7 @@
 """What an attack costs and whom it pays: free balances of the arena's three parties, and burned tokens.
 
-Once a task and all claims on it are over, the task holds no tokens. So the changes add up to 0, and show
-everything. Amounts are token units.
+Once a task and all claims on it are over, the task holds no tokens. So the changes of these four numbers add
+up to 0, and no payment is missing from them. Amounts are token units.
 """
 
 from __future__ import annotations

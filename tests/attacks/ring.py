@@ -62,7 +62,9 @@ def perturbed(*wrong: Perturbation) -> Replay:
 
 
 def claiming(roots: Sequence[bytes]) -> Replay:
-    """A run that claims checkpoints with these state roots. The state in every checkpoint is the initial state."""
+    """A run that claims these state roots for its checkpoints. Whatever the roots are, the run's state in
+    every checkpoint is the initial state.
+    """
     task = subject()
     executor = HonestExecutor(task.program, task.fixed, Interpreter({}))
     return Replay(task.program, task.fixed, executor, STEPS, lambda _number: task.initial, lambda: roots)

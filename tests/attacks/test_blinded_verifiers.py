@@ -35,8 +35,9 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 ACCOUNTS = [f"dev:{index}" for index in range(20, 28)]
-"""Further accounts of the verifier under test, or accounts of the cheat's accomplices. With these eight
-accounts and one more, a draw fills all four or five seats; fewer than one draw in 10^9 leaves a seat empty.
+"""Further accounts of the verifier under test, or accounts of the cheat's accomplices. A draw among these
+eight accounts and one more almost always fills all four or five seats: fewer than one draw in 10^9 leaves a
+seat empty.
 """
 
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.chain
 
 @pytest.fixture
 def scene(scene: Stage) -> Stage:
-    """The stage without the submitter in the draw, so that the verifier under test is the only one in it."""
+    """The stage, after the submitter has left the draw. So the verifier under test is the only one in the draw."""
     scene.submitter.audit.resign()
     return scene
 

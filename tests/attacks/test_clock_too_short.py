@@ -98,8 +98,8 @@ def known(program: Program, step: float) -> Figures:
 
 
 def test_traces_and_values_count_where_the_programs_steps_are_fast() -> None:
-    """A step takes 55 us, a trace 0.9 s. Each of 16 games needs a trace and 106 values of 256 MiB. That takes
-    1,531 s, or three times as long at a third of the rates.
+    """A step takes 55 us, a trace 0.9 s. Each of 16 games needs a trace and 106 values of 256 MiB. At the
+    full rates of the figures that takes 1,531 s; at a third of these rates, three times as long.
     """
     program = one_of_many()
     figures = known(program, 55e-6)

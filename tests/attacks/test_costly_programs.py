@@ -163,8 +163,8 @@ def test_small_pieces_do_not_keep_large_tensors_alive(inside: bool) -> None:
 
 @pytest.mark.parametrize(("rows", "held"), [(4, 4), (5, 1)])
 def test_a_piece_holds_at_most_four_times_its_own_bytes(rows: int, held: int) -> None:
-    """One row of four stays a view that holds all four; one row of five is copied, and the others are
-    released.
+    """A slice of one row out of four stays a view, which holds all four rows in memory. A slice of one row
+    out of five is copied, and the five rows are released.
     """
     b = Builder("piece")
     whole = TensorType(DType.F32, (rows, 16))
@@ -225,7 +225,9 @@ def test_an_element_of_a_large_constant_does_not_copy_the_constant() -> None:
 
 
 def test_an_element_of_a_transposed_value_does_not_copy_the_value() -> None:
-    """The value is copied neither in the frame that makes it nor in a frame that gets it at every call."""
+    """Reading one element does not copy the whole value: neither in the frame that makes the value, nor in a
+    called frame that gets the value at each of several calls.
+    """
     inner = Builder("corners")
     _corners(inner, inner.input(SQUARE))
     corners = inner.build()
@@ -319,7 +321,9 @@ F32, U8, I32, U32, I64, BOOL = DType.F32, DType.U8, DType.I32, DType.U32, DType.
 def test_temporaries_of_a_primitive_fit_into_what_is_counted(
     types: list[tuple[DType, tuple[int, ...]]], made: Callable[..., Value]
 ) -> None:
-    """This also holds where the operands are far smaller than the result."""
+    """The memory counted for a primitive is enough for its temporaries, even where the operands are far
+    smaller than the result.
+    """
     b = Builder("one")
     b.output(made(b, *(b.input(TensorType(*type_)) for type_ in types)))
     program = b.build()

@@ -131,8 +131,8 @@ def wrong_twice(view: GameView, run: Run) -> Move | None:
 
 @pytest.mark.parametrize("skipped", [(3, 4), (6, 6)], ids=["a whole segment", "the last step"])
 def test_steps_that_were_not_made(ring: Arena, skipped: tuple[int, int]) -> None:
-    """The run skips either a whole segment, so that a checkpoint is repeated, or its last step. The submitted
-    state is not the output of the trace.
+    """The run skips either a whole segment, so that a checkpoint is repeated, or only the last step of the
+    run. In both cases the submitted state is not the output of the trace.
     """
     task = subject()
     ended, status, paid = fights(ring, replay(task, SkippingExecutor(task.program, task.fixed, {}, *skipped)))

@@ -103,8 +103,8 @@ ATTENTION = Plan(
     changes=((Kind.TIMES, 0.375), (Kind.FILL_TRUE, -math.inf)),
     back=((Kind.FILL_TRUE, 0.0), (Kind.TIMES, 0.375)),
 )
-"""A call of attention. Its constants are exact in f32; Python would round others in the caller's mode before
-the library gets them.
+"""A call of attention. Its constants are exact in f32. If they were not, Python would round them in the
+caller's mode before the library gets them.
 """
 WHOLE, TWICE = 1 << 22, 1
 

@@ -22,7 +22,9 @@ BLOCK: Final = 1 << 17
 GZIP_HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """The header of a gzip bomb (RFC 1952): deflate, without name and time."""
 ZSTD_HEADER: Final = b"\x28\xb5\x2f\xfd\x00\x38"
-"""The header of a zstd bomb (RFC 8878): magic number, no length, checksum or dictionary, a window of 2^17 bytes."""
+"""The header of a zstd bomb (RFC 8878): the magic number; a descriptor that announces no length, no checksum
+and no dictionary; and the size of the window, 2^17 bytes.
+"""
 
 
 def bomb(encoding: Encoding) -> Iterator[bytes]:

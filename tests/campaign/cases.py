@@ -31,8 +31,8 @@ from tests.campaign.stages import Stage, Who
 
 COVERING: Final = 60
 WEIGHTS: Final = {"fault": 8, "stage": 8, "kind in part": 8, "fault of party": 1}
-"""How much a pair that a case covers counts in the choice of the covering set, by the pair's kind. The set
-need not cover all pairs of the last kind.
+"""The weight of a pair, by the pair's kind. The covering set is chosen by the weights of the pairs that its
+cases cover. It need not cover all pairs of the last kind.
 """
 _NODE: Final = frozenset({Needs.PROCESS, Needs.DATABASE, Needs.JOURNAL, Needs.CHAIN})
 _SENDS: Final = _NODE | {Needs.SENDS, Needs.WRITES}

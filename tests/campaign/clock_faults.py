@@ -1,7 +1,8 @@
 """The clock of the party's machine jumps by an hour, ahead or back, and stays wrong. The preloaded library
 libfaketime makes it jump.
 
-The monotonic clock does not jump, as when an administrator sets the time.
+Only the wall clock jumps. The monotonic clock does not, just as it does not when an administrator sets the
+time.
 """
 
 from __future__ import annotations

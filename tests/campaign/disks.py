@@ -30,8 +30,8 @@ class Disk(Protocol):
     seen: Path
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """The arguments that run a command so that it sees the disk. The process that they start becomes the
-        command.
+        """The arguments of a process that runs a command so that the command sees the disk. The process turns
+        into the command itself; it does not start the command as a child.
         """
 
     def close(self) -> None:

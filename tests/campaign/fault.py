@@ -61,7 +61,7 @@ class Fault(ABC):
 
     @property
     def remedy(self) -> str:
-        """The action that the party asked its operator for before it could work again; empty if none."""
+        """What the party asked its operator to do before it could work again; empty if it asked for nothing."""
         return ""
 
 

@@ -1,5 +1,5 @@
-"""Helpers for tests of a node's client against every form of every fault of a peer, within limits of time and
-memory.
+"""Helpers for tests in which a node's client meets a faulty peer, with every form of every fault. The client
+must stay within limits of time and memory.
 """
 
 from __future__ import annotations

@@ -29,10 +29,10 @@ FORMS: Final[dict[Mode, tuple[str, ...]]] = {
     "bomb": ENCODINGS,
     "half-open": ("question", "body", "reset"),
 }
-"""The forms of the faults that have several. A huge body has an announced length of a pebibyte or comes in
-endless chunks. The form of a redirect is its target, and that of a bomb is its encoding. On a half-open
+"""The forms of each fault that has more than one. A huge body has an announced length of a pebibyte or comes
+in endless chunks. The form of a redirect is its target, and that of a bomb is its encoding. On a half-open
 connection, the peer is silent after the request ("question") or after half of the body ("body"), or resets
-the connection after that half.
+the connection after half of the body.
 """
 PASSING: Final[tuple[Mode, ...]] = ("honest", "trickling", "two-faced", "half-open")
 """Modes in which the proxy asks the party behind it, except if the form is "question"."""

@@ -61,7 +61,7 @@ def run(left: Sequence[Case], jobs: int, results: Results, commit: str) -> int:
 
 
 def play_case(case: Case) -> Outcome:
-    """Play a case in its own folder, which is kept, with the logs of all parties, if something is wrong."""
+    """Play a case in its own folder. If something is wrong, the folder and the logs of all parties are kept."""
     folder = FOLDER / case.slug
     shutil.rmtree(folder, ignore_errors=True)
     log = FOLDER / f"{case.slug}.log"

@@ -74,7 +74,7 @@ def others() -> list[Address]:
 
 @pytest.fixture
 def room() -> list[int]:
-    """The free disk space that the client sees, in bytes. Only the last entry counts."""
+    """A list whose last entry is the free disk space, in bytes, that the client sees."""
     return [1 << 40]
 
 
@@ -128,8 +128,9 @@ def test_a_faulty_server_leaves_nothing_half_fetched_and_the_next_one_is_asked(
 def test_what_a_hostile_server_sends_is_no_question_of_room(
     materials: Materials, posted: Terms, proxy: PeerProxy, room: list[int], mode: Mode, form: str
 ) -> None:
-    """A seat may claim that a bundle is not available only if it refused the bundle. Before the fix, a flood
-    was taken for a full disk if the free space was below the size limit, and the seat stayed silent.
+    """A hostile server's bundle counts as refused, even if the free disk space is below the size limit. Only
+    a seat that refused a bundle may claim that it is not available. Before the fix, a flood was taken for a
+    full disk in this case, and the seat stayed silent.
     """
     room.append(1 << 30)
     make(proxy, mode, form)

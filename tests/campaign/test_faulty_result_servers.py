@@ -133,7 +133,9 @@ def test_the_result_comes_from_the_seat_where_the_solver_is_faulty(
 
 @pytest.mark.parametrize("length", [0, 1, tiny.WEIGHTS.nbytes - 1])
 def test_an_answer_that_is_too_short_is_no_result(handed: Handed, length: int) -> None:
-    """An empty answer used to end the command before it asked the seat."""
+    """An answer that is too short is refused, and the seat is asked next. An empty answer used to end the
+    command before the seat was asked.
+    """
     with serving(answers(bytes(length))) as server:
         with pytest.raises(
             ResultError, match=f"groups/0: expected {tiny.WEIGHTS.nbytes + 4} bytes, got {length}"

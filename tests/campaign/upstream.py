@@ -1,5 +1,5 @@
-"""A server to put behind a proxy. It sends bodies of known length, in chunks, or until the connection ends,
-and records the requests.
+"""A server to put behind a proxy. A body that it sends has a known length, comes in chunks, or lasts until
+the connection ends. The server records the requests.
 """
 
 from __future__ import annotations

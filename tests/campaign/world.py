@@ -84,9 +84,7 @@ class Hooks:
 
 
 class World(Stage):
-    """The chain and the parties of one case. `honest` has the accounts that must gain what they are due, by
-    name.
-    """
+    """The chain and the parties of one case. `honest` maps names to the accounts that must gain what they are due."""
 
     def __init__(self, devnet: Devnet, folder: Path, relay: str, stack: ExitStack) -> None:
         super().__init__(devnet, folder, relay, PARAMETERS)

@@ -85,8 +85,8 @@ class Corruptions:
         return program
 
     def wrong_run(self, site: Site, choose: Callable[[int], Sequence[int]]) -> tuple[Replay, int] | None:
-        """A run that is wrong in one element of the instruction at `site`, and the number of that element.
-        `choose` maps the instruction's number of elements to the numbers of those to try.
+        """A run that is wrong in one element of the instruction at `site`, and the index of that element.
+        `choose` takes the count of the instruction's elements and returns the indices to try.
 
         If the instruction is inside a call, the wrong element must change a result of the call in the top
         frame. Returns None if no element that was tried does this.

@@ -15,7 +15,7 @@ NOWHERE = "0x" + "77" * 20
 
 
 class Interrupted(Exception):
-    """Simulates the death of the process at this point."""
+    """Simulates the death of the process at the point where this is raised."""
 
 
 def transfer(value: int = 1) -> Call:
@@ -66,5 +66,5 @@ def after(what: Callable[[], bool], act: Callable[[], None]) -> threading.Thread
 
 
 def is_replaced(sender: Sender, intent: str) -> bool:
-    """Whether the node knows a transaction of the intent that replaces the first one."""
+    """Whether the node knows a transaction that replaces the first one of the intent."""
     return any(sender.connection.knows(entry.hash) for entry in sender.journal.of_intent(intent)[1:])

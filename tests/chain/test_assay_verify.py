@@ -174,8 +174,8 @@ def test_without_a_server_only_a_whole_run_tells(settled: Settled, verify: Calla
 
 
 def test_who_serves_false_states_is_not_believed(settled: Settled, verify: Callable[..., Any]) -> None:
-    """The server at the honest solver's address serves other states. The true roots come from a proof;
-    without a proof, this server does not serve them.
+    """The server at the honest solver's address serves other states. The true roots are known only from a
+    proof, because this server does not serve them.
     """
 
     def of_another_state(connection: socket.socket, target: str) -> None:

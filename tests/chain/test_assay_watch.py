@@ -272,8 +272,8 @@ def test_what_a_re_organisation_takes_back_is_told(scene: Stage, bidder: Client,
 def test_a_look_that_failed_is_told_by_the_next(
     scene: Stage, bidder: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look that fails has already read its events. The next look tells them, although the chain's follower
-    does not return them twice.
+    """A look reads its events and then fails. The next look tells these events, although the chain's follower
+    does not return them a second time.
     """
     task = scene.post()
     found = Following(scene.submitter, Home(tmp_path), task)

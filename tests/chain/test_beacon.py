@@ -125,8 +125,8 @@ def test_a_port_in_use_is_named_with_the_option_for_another(chain: Devnet) -> No
 
 
 class Command:
-    """A running `assay` command. `said` holds the lines that the command had printed when one of them first
-    contained `ready`.
+    """A running `assay` command. Its start is over once a printed line contains `ready`; `said` holds all
+    lines printed by then.
     """
 
     def __init__(self, process: Forked, log: Path, ready: str) -> None:

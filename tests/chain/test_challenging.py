@@ -31,11 +31,11 @@ pytestmark = pytest.mark.chain
 SEGMENT = 2
 BOND = terms().bond
 LONG = 10_000
-"""Seconds of a challenge window, which are more than a commitment is valid."""
+"""Length of a challenge window, in seconds. It is longer than the time for which a commitment is valid."""
 
 
 class Interrupted(Exception):
-    """Simulates the death of the process at this point."""
+    """Simulates the death of the process at the point where this is raised."""
 
 
 class Challenger:

@@ -167,7 +167,9 @@ def test_values_that_their_types_cannot_hold_are_out_of_bounds(field: str, bits:
 def test_a_constructor_s_own_error_is_told_though_the_proxy_hides_it(
     chain: Devnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If Python's bounds were wider than the market's, the simulated constructor would show the error."""
+    """Python's own check of the bounds is switched off, as if its bounds were wider than the market's. The
+    deployment then fails with the error of the simulated constructor, before anything is sent.
+    """
     monkeypatch.setattr("protocol.chain.deployable.require_within_bounds", lambda _: None)
     monkeypatch.setattr("protocol.chain.deployment.broken_bound", lambda _: None)
     sent = chain.connection.transaction_count(DEPLOYER)

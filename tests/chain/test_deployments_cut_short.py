@@ -172,8 +172,8 @@ def test_what_an_earlier_command_signed_is_handed_over_before_anything_new(
 def test_contracts_that_were_initialised_at_the_same_moment_are_found(
     fresh: Devnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same account has deployed on another machine. So this machine has no journal of it, and some reads
-    here are stale.
+    """The same account has deployed everything from another machine, so this machine has no journal of it. In
+    addition, some reads here are stale: they do not yet show the initialisation.
     """
     with pytest.MonkeyPatch.context() as elsewhere, sender(fresh) as sending:
         elsewhere.setattr("protocol.chain.deploy.save_deployment", lambda _: None)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.chain
 
 
 class CutShort(Exception):
-    """Simulates the death of the command at this point."""
+    """Simulates the death of the command at the point where this is raised."""
 
 
 def cut_short(client: Client, monkeypatch: pytest.MonkeyPatch, *, arrives: bool) -> None:

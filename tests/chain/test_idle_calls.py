@@ -1,5 +1,5 @@
-"""Requests of an idle node: two for each block, however many past tasks and accounts there are, and one for
-each look that finds no new block.
+"""An idle node sends two requests for each block, and one for each look that finds no new block. The number
+of past tasks and accounts makes no difference.
 
 Tests mine the blocks and tell the node when to look, so that the numbers are exact.
 """

@@ -1,5 +1,5 @@
-"""An informer, through the typed contracts: the attestation, what the informer is paid for the salt, and who
-pays for the next draw.
+"""What an informer does, through the typed contracts: what becomes of the attestation, what the informer is
+paid for the salt, and who pays for the next draw.
 """
 
 from __future__ import annotations

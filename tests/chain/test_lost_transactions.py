@@ -84,7 +84,7 @@ def require_bounded(sender: Sender, chain: Devnet) -> None:
 
 
 def test_a_transaction_that_was_refused_is_signed_again(chain: Devnet) -> None:
-    """The new transaction has the same nonce and fees as the refused one, so it is the same transaction."""
+    """Signing again gives the same transaction, because the nonce and the fees are those of the refused one."""
     account, before = development_account(4, chain.chain_id), chain.connection.balance(NOWHERE)
     with Sender(refusing(chain.connection, 1), account, QUICK) as sender:
         (refused,) = sender.hand_over([(transfer(5), "pay")])
@@ -333,7 +333,9 @@ def watched(chain: Devnet) -> Iterator[tuple[RpcProxy, Sender]]:
 
 
 def looks(proxy: RpcProxy, sender: Sender) -> bool:
-    """Whether the sender asks for its nonce when it is tended right after it has seen the head."""
+    """Let the sender see the head, then tend it at once. Returns whether the sender asks for its nonce while
+    it is tended.
+    """
     sender.connection.block()
     before = proxy.asked["eth_getTransactionCount"]
     sender.tend()

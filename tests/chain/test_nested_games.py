@@ -57,7 +57,7 @@ def innermost(depth: int) -> Site:
 
 
 def ended(arena: Arena, depth: int, *, silent: bool) -> Ended:
-    """Play a game over one wrong product, and check that it is judged there."""
+    """Play a game over a run with one wrong product, and check that the game is judged at that product."""
     site = innermost(depth)
     assert len(site[0]) == depth
     found = made(depth).wrong_run(site, lambda _: [ELEMENT])

@@ -1,4 +1,6 @@
-"""A verifier that only watches, when a re-organisation gives a task's number to another task."""
+"""A verifier only watches. A re-organisation gives a task's number to another task; the verifier must use the
+terms of the new task.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ INDEX = TensorType(DType.I32, (LENGTH,))
 
 
 def running() -> Program:
-    """Prefix sums of x, once."""
+    """A program that takes the prefix sums of x once."""
     b = Builder("running")
     b.output(b.prefix_sum(b.input(X)))
     return b.build()

@@ -1,8 +1,8 @@
-"""If a line of the contracts that pays is changed, by a unit or in a condition, `sim replay` disagrees.
+"""The tests change a payment in the contracts, by a unit or in a condition; `sim replay` must then disagree.
 
 The changed contracts are compiled in a separate folder, and the replay deploys them instead of the package's.
-They are compiled without the optimiser, because it changes no payout and takes nine tenths of the time. Anvil
-is told to accept code larger than EIP-170 allows.
+They are compiled without the optimiser, because optimising changes no payout and takes nine tenths of the
+time. Anvil is told to accept code larger than EIP-170 allows.
 """
 
 from __future__ import annotations

@@ -89,7 +89,9 @@ def test_a_cancelled_task_moves_nothing(replayed: Replayed) -> None:
 
 
 def test_the_first_of_two_silent_accounts_pays_the_draw(replayed: Replayed) -> None:
-    """There are three seats of two segments each. Two silent accounts lose the fees of a seat and of a draw."""
+    """There are three seats of two segments each. Each of the two silent accounts loses the fee of a seat and
+    the fee of a draw.
+    """
     ended, amounts = played(replayed, "silent_seat")
     fee = 2 * amounts.audit_fee
     assert of(ended, "submitter") + of(ended, "solver") == -3 * fee - amounts.draw_fee

@@ -242,7 +242,9 @@ def test_any_movement_forgotten_doubled_or_misplaced(
 def test_a_unit_that_goes_to_the_drawer(
     replayed: Replayed, monkeypatch: pytest.MonkeyPatch, name: str, payer: str
 ) -> None:
-    """The ledger adds up, so only the chain shows that one unit less is burned or left to the submitter."""
+    """The engine gives the drawer one unit that must be burned or left to the submitter. Its ledger still
+    adds up, so only the comparison with the chain shows the error.
+    """
     real = getattr(booking, name)
 
     def other(ledger: Ledger, *arguments: Any, **amounts: Any) -> Any:
@@ -317,7 +319,9 @@ def test_a_look_that_is_not_paid(replayed: Replayed, monkeypatch: pytest.MonkeyP
 
 
 def test_other_looks(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine picks every candidate, and finds the accounts with the random words meant for the picks."""
+    """The engine picks every candidate. To find the accounts, it uses the random words that are meant for the
+    picks.
+    """
     monkeypatch.setattr(
         "sim.replay.looking.looked", lambda seed, candidates, _chance, _room: (list(candidates), words(seed))
     )
@@ -354,8 +358,8 @@ def test_another_winner(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_another_undercut(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine undercuts by more than the contract demands. The contract accepts its bids, but does not
-    refuse a price one unit higher as too high.
+    """The engine undercuts by more than the contract demands, so the contract accepts its bids. But the
+    contract does not refuse a price one unit higher as too high, which the replay expects.
     """
     monkeypatch.setattr(bidding, "FIRST_PERCENT", 3)
     auctions._ladder.cache_clear()

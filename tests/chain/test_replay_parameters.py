@@ -20,7 +20,9 @@ pytestmark = pytest.mark.chain
 
 
 def people(luck: random.Random) -> Population:
-    """Two to four solvers, one to four verifiers with one, two or four slots, bystanders and a submitter."""
+    """Two to four solvers, one to four verifiers, up to three bystanders, and a submitter, all chosen at
+    random. Each verifier has one, two or four slots.
+    """
     solvers = [Solver(), Bluffing(), Crashing(rate=0.4), Lazy(share=0.7), Noisy(rate=0.5), Skipper()]
     verifiers = [Verifier(), Absent(), Accusing(rate=0.4), Colluding(), Copying(), Mixing(0.5), Trusting()]
     submitters = [
@@ -47,8 +49,8 @@ def people(luck: random.Random) -> Population:
 
 
 def parameters(luck: random.Random, everybody: Population, *, looks: bool) -> MarketParameters:
-    """Random parameters: amounts of zero, of one unit and of many tokens; a stake that is the least the
-    contracts accept, or far more. With `looks`, every segment of a seat is looked at.
+    """Random parameters. An amount may be zero, one unit, a few units or many tokens. The stake is the
+    smallest that the contracts accept, or far larger. With `looks`, every segment of a seat gets a look.
     """
 
     def some(*more: int) -> int:

@@ -287,7 +287,9 @@ JUST = Offer(
     seat_fee=terms().least_fee,
     period=terms().seat_period,
 )
-"""An offer that takes a seat of `terms()`, but no seat of a task that asks for more or pays less."""
+"""An offer that only just satisfies `terms()`. Its account can be drawn for a seat of a task with these
+terms, but not if the task asks for more or pays less.
+"""
 
 
 def test_the_accounts_that_are_eligible_are_those_that_are_drawn(chain: Devnet, connected: Connect) -> None:

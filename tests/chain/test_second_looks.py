@@ -1,4 +1,6 @@
-"""Second looks through the typed contracts: drawn or lapsed, revealed or not, accused and answered or not."""
+"""Second looks through the typed contracts: they are drawn or lapse, and are revealed or not; the accused
+ones answer or do not.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +54,8 @@ def secret(client: Client, seat: int) -> bytes:
 
 @dataclass
 class Attested:
-    """The attestation of a seat or look. `segment_roots` has, for each of its segments, the root of the step
-    tree under `salt`.
+    """The attestation of a seat or a look. `segment_roots` has one root for each of its `segments`: the root
+    of that segment's step tree under `salt`.
     """
 
     client: Client

@@ -1,4 +1,6 @@
-"""Transactions that are sent together: one look at the chain, consecutive nonces, and each is sent once."""
+"""Transactions that are sent together: the chain is read once for all of them, their nonces are consecutive,
+and each is sent once.
+"""
 
 from __future__ import annotations
 

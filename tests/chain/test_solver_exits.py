@@ -81,7 +81,7 @@ def suspended(clients: tuple[Client, ...]) -> list[Client]:
 
 
 def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
-    """The only verifier is silent once. It pays for one draw, the escrow for eight."""
+    """The only verifier is silent once. The verifier pays for one draw, and the escrow pays for eight."""
     solver = Solver(scene)
     try:
         task = scene.sold()
@@ -101,8 +101,8 @@ def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
 
 
 def test_a_beacon_that_is_dead_ends_the_task_for_half_of_the_price(scene: Stage) -> None:
-    """The task can be challenged until it ends. The solver plays a game against a false challenger to its
-    end, and gets half of the bond.
+    """A task without a draw can be challenged until it ends. A false challenger opens a game and then stays
+    silent. The solver plays the game until it is decided, and gets half of the challenger's bond.
     """
     nobody = f"http://127.0.0.1:{free_port('127.0.0.1')}"
     solver, accuser = Solver(scene, relays=(nobody,)), scene.client("dev:2")

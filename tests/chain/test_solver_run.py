@@ -222,16 +222,16 @@ def test_a_second_task_is_trained_while_the_first_is_and_goes_first_if_it_is_due
     scene: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first task has more time left, so its training waits at the next step until the second task is
-    trained. A training that waits for the disk would give up its turn; `WAITING` is raised so that neither
-    training waits for the disk.
+    trained. A training that waits for the disk would give up its turn. The test therefore sets `WAITING` so
+    high that neither training waits for the disk.
     """
     monkeypatch.setattr("solver.pipeline.WAITING", tiny.SEGMENTS)
     order: list[int] = []
     go = threading.Event()
 
     class Noted(HonestExecutor):
-        """Records the task of each step. The first task's second step waits until the training of the second
-        task has joined.
+        """Records the task of each step. The second step of the first task waits until the solver has also
+        begun the training of the second task.
         """
 
         task = 0

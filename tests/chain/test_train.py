@@ -46,7 +46,7 @@ DATA = {"x": torch.arange(32.0).reshape(8, 4) / 32, "y": torch.ones(8, 2)}
 
 
 class Line(nn.Module):
-    """A model with a frozen layer, a buffer that training writes, and one that it only reads."""
+    """A model with a frozen layer and two buffers. Training writes one of the buffers, and only reads the other."""
 
     scale: Tensor
     seen: Tensor

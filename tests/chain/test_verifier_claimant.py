@@ -209,7 +209,9 @@ def bond_of(case: Case) -> int:
 
 
 def test_a_claim_whose_jury_is_never_drawn_is_dropped(scene: Stage) -> None:
-    """No running party gets the round of the jury's draw in the stall period, so the task becomes unpaid."""
+    """No running party can get the beacon round that the jury's draw needs. When the stall period ends, the
+    task therefore becomes unpaid.
+    """
     with ExitStack() as stack:
         with ExitStack() as solving:
             task = sold(scene, solving, SolverStrategy())

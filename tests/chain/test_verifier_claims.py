@@ -32,7 +32,7 @@ pytestmark = pytest.mark.chain
 
 TERMS = terms()
 WHOLE = TERMS.game_cost + TERMS.seat_fee
-"""What a seat that committed a challenge is paid in addition to its bond."""
+"""The amount that a seat gets, in addition to its bond, if it committed a challenge."""
 
 
 class Scene:
@@ -65,7 +65,9 @@ class Scene:
         return found
 
     def challenge(self, segment: int) -> None:
-        """Note that the seat found a segment false, and wait until the node has committed."""
+        """Record in the node's database that the seat found a segment false, and wait until the node has
+        committed the challenge.
+        """
         self.database.put_challenge(
             Challenge(self.task, 0, self.client.address, segment, bytes(32), b"".join(ROOTS))
         )

@@ -68,7 +68,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def challenging(watcher: Watcher, tasks: list[int]) -> Games:
-    """Note a difference for each task in the node's database; returns the node's games."""
+    """Record a difference for each of `tasks` in the node's database; returns the node's games."""
     for task in tasks:
         watcher.node.context.database.put_challenge(
             Challenge(task, NO_SEAT, watcher.client.address, None, bytes([task]) * 32, b"")
@@ -133,8 +133,8 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
 
 
 def test_a_bundle_that_trickled_comes_after_the_others(scene: Scene) -> None:
-    """With one thread for replays and one for fetches, each bait delays the real task's game by less than
-    five seconds.
+    """The two baits are tasks whose bundle arrives at one byte a second. Even with one thread for replays and
+    one for fetches, each bait delays the real task's game by less than five seconds.
     """
     with trickling() as address:
         watcher = Watcher(scene, further=7, replays=1, fetches=1)

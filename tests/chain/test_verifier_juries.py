@@ -103,7 +103,9 @@ class Case:
         return told
 
     def verdicts(self) -> list[dict[str, object]]:
-        """Arguments of the task's `Judged` events. Games have events of this name too."""
+        """Arguments of the task's `Judged` events, which a jury's verdict causes. Games also have events of
+        this name, but those name no task, so they are left out.
+        """
         return [dict(one.arguments) for one in happened(self.scene, "Judged", self.task)]
 
 

@@ -115,9 +115,9 @@ def test_a_challenge_survives_kills(scene: Stage, tmp_path: Path) -> None:
 
 
 class StopsServing:
-    """A solver that serves everything until a call is selected, and nothing afterwards. It answers that
-    selection only once `may_go_on` is set. Its claim of the call's result is false, which is proved by an
-    opening in the caller's trace.
+    """A solver that claims a false result of a call. An opening in the caller's trace proves that the result
+    is false. The solver serves everything until a call is selected in the game, and nothing afterwards. It
+    answers that selection only once `may_go_on` is set.
     """
 
     def __init__(self) -> None:

@@ -37,7 +37,7 @@ ALWAYS = 10_000
 MOVE_TIME = 200
 ACCOUNTS = ("dev:2", "dev:5")
 LEVEL = 1
-"""The level of a registration: a stake of 20 tokens, as much as the lock."""
+"""The level at which the accounts register. It means a stake of 20 tokens, which is exactly the lock."""
 SALT = bytes(32)
 
 
@@ -58,7 +58,9 @@ def sold(scene: Stage, **changes: int) -> int:
 
 @dataclass(frozen=True)
 class Pair:
-    """A drawn task whose only seat is `seat`'s; `other` is free to look at that seat."""
+    """A drawn task with only one seat. `seat` names the account that has the seat; `other` names an account
+    that is free to look at it.
+    """
 
     task: int
     seat: str

@@ -24,7 +24,9 @@ READY: Final = {
     "verifier watch": "ready",
     "solver run": "ready",
 }
-"""The output that shows that a background program is ready, by the beginning of its command line."""
+"""For each background program, the output that shows that it is ready. The key is the beginning of the
+program's command line.
+"""
 BLOCK: Final = re.compile(r"(?:^|\n)([^\n]*)\n+```(\w+)\n(.*?)```", re.DOTALL)
 NAMED: Final = re.compile(r"`([\w./-]+\.toml)`")
 PATIENCE: Final = 180.0

@@ -36,7 +36,9 @@ ROWS = [
     ["counts", "late", "away"],
     ["counts", "counts", "away"],
 ]
-"""Each lane is late once. Lane 1 is away for two rounds and returns; lane 2 is slow and finally evicted."""
+"""What each lane does: one list per round, one entry per lane. Each lane is late once. Lane 1 is away for two
+rounds and returns; lane 2 is slow and is evicted in the end.
+"""
 
 
 def dies_at(count: int, done: bool) -> None:
@@ -120,7 +122,9 @@ def test_a_message_that_is_withheld_from_half_of_the_lanes_reaches_them(
 
 
 def garbage() -> None:
-    """Make a lane's process send messages with exponents that are not allowed, and accept them itself."""
+    """Make a lane's process send messages with exponents that are not allowed, and make it accept such
+    messages itself.
+    """
     once = Split.train
 
     def train(self: Split, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, torch.Tensor]:
@@ -283,7 +287,9 @@ def test_a_job_is_trained_again_although_places_serve_what_its_lanes_signed_befo
 def test_a_lane_that_is_put_out_of_a_round_joins_again_over_a_bucket(
     tmp_path: Path, bucket: tuple[Path, str]
 ) -> None:
-    """Lane 0 has trained the round before it learns that another lane will join from its state."""
+    """Lane 1 is put out of a round that both lanes have already trained. Only then does lane 0 learn that
+    lane 1 will join from lane 0's state.
+    """
     rows = [["counts", "away"], ["counts", "counts"], ["counts", "counts"]]
     job = written_job(tmp_path / "job", 3, width=2)
     folder, url = bucket

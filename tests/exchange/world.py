@@ -64,7 +64,7 @@ def oracle(job: LaneJob, rows: Rows) -> tuple[list[Round], Mapping[str, Tensor]]
 
 
 def announced(job: LaneJob, lane: int, state: State, number: int = 0) -> Announcement:
-    """The announcement of a state of a lane, signed by its account."""
+    """The announcement of a lane's state, signed by the lane's account."""
     return Announcement.signed(account(lane), job.id, 0, number, lane, job.lanes.inner.tensor_roots(state))
 
 
@@ -94,8 +94,9 @@ class Lanes(Processes):
     rows: Rows
 
     def require_oracles_bits(self, of: Collection[int] = range(16)) -> None:
-        """Check the lanes in `of`: in each round a lane has announced the oracle's state, or nothing if it
-        takes no part in that round, and each lane of the last round has the oracle's result.
+        """Check the lanes in `of`. For each round in which a lane takes part, it has announced the oracle's
+        state; for every other round, it has announced nothing. Each lane that takes part in the last round
+        has the oracle's result.
         """
         rounds, result = oracle(self.job, self.rows)
         for done in rounds:

@@ -27,7 +27,9 @@ MOST = 512
 """Approximate limit on the number of elements of a result."""
 SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 16, 33)
 ROW_LENGTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768)
-"""Row lengths for f32 and i32: parts of a chunk, one, two and three chunks. For i64 they are halved."""
+"""Row lengths for f32 and i32: some are shorter than a chunk, the others are one, two or three chunks. For
+i64 they are halved.
+"""
 FAR = (-(2**63), -(2**63) + 1, 2**62, 2**63 - 1)
 """Strides for axes of size 1."""
 
@@ -193,7 +195,7 @@ def round_scaled(r: Random) -> Sample:
 
 
 def dot(r: Random) -> Sample:
-    """A `dot` with up to 64 products of rows in each of up to four matrices."""
+    """A `dot` of up to four pairs of matrices, with up to 64 products of rows in each pair."""
     length = r.choice(ROW_LENGTHS)
     lead = shape(r, 4 if length < 256 else 1, 2)
     m, n = (r.randint(1, 8 if length < 256 else 3) for _ in range(2))
@@ -202,7 +204,9 @@ def dot(r: Random) -> Sample:
 
 
 def scatter_sum(r: Random) -> Sample:
-    """A `scatter_sum` to one to nine places, with indices inside and outside of them."""
+    """A `scatter_sum` whose result has one to nine places. Some indices name one of these places, others lie
+    outside.
+    """
     length = max(1, r.choice(ROW_LENGTHS) // 2)
     x = TensorType(I64, (*shape(r, max(1, 512 // length), 2), length))
     places = r.randint(1, 9)
@@ -267,4 +271,6 @@ GENERATORS: Mapping[Op, Generator] = {
     Op.PHILOX: philox,
 }
 LARGE: Mapping[Op, Generator] = elementwise_by_op(many)
-"""Instructions of `MANY` elements or more, whose operands `fill_many` makes."""
+"""Generators of instructions whose operands broadcast to `MANY` elements or more. `fill_many` fills these
+operands.
+"""

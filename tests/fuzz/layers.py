@@ -45,8 +45,8 @@ CHANNELS = (
     (1, 3, 9_001),
     (5, 9, 1),
 )
-"""Samples, channels and size: numbers that are 1, odd numbers, and more than the 2^14 elements that a thread
-takes at a time.
+"""(samples, channels, size) of a call. Some of the numbers are 1, some are odd, and some calls have more than
+the 2^14 elements that a thread takes at a time.
 """
 WIDTHS = (0, 1, 3, 54, 55, 56, 62, 63, 64, 65, 118, 119, 120, 126, 127, 128, 129, 1023, 1024)
 """Bytes of a row; many are near a length at which padding needs another block."""
@@ -74,8 +74,8 @@ def convolutions(r: Random, count: int, *, alone: bool = False) -> list[bytes]:
 
 
 def attentions(r: Random, count: int) -> list[bytes]:
-    """Both passes, with and without masks of every form and dropout, transposed or not. The backward pass is
-    called whole and in blocks.
+    """Forward and backward passes of attention. Some have masks, in every form; some have dropout; some have
+    transposed operands. Each backward pass is called twice: whole, and in blocks.
     """
     found = []
     for _ in range(count):

@@ -161,8 +161,8 @@ def _placed(r: Random, x: Tensor) -> Tensor:
 
 
 def _exponents(r: Random, x: Tensor) -> Tensor:
-    """Random exponents, each at least as large as that of its row: i32 [..., rows, 1], or one for all rows. A
-    sentinel is kept.
+    """Random exponents, i32 [..., rows, 1], or one for all rows. No exponent is smaller than the row's own
+    exponent. A sentinel is kept.
     """
     each = [plain.exponent(row) for row in patterns(x)]
     if r.random() < 0.5:

@@ -49,7 +49,7 @@ def call(kind: Kind, numbers: Sequence[int], *buffers: Buffer) -> bytes:
 
 
 def products(r: Random, count: int, work: int) -> list[bytes]:
-    """Random products, about a third of them of integers."""
+    """Random products. About a third of them are products of integers."""
     found = []
     for _ in range(count):
         given = product(r, work)

@@ -1,9 +1,10 @@
 """Random calls of library functions in the forms that kernels take: each kernel has the bits of its body.
 
 Sizes and attributes are drawn for every word of a form (`library/forms.py`) and for every attribute. A size
-may also be one that a body accepts although nothing captured has it: 24 gates for five cells, which pad to 32
-elements as 20 do. `lane_emit` and `lane_absorb` are left out, because their sizes depend on each other in
-ways that forms do not state; tests/unit/library has their cases.
+may also be one that no captured program has but that a body accepts. For example, five cells have 20 gates,
+but a body also accepts 24, because both numbers pad to 32 elements. `lane_emit` and `lane_absorb` are left
+out, because their sizes depend on each other in ways that forms do not state; tests/unit/library has their
+cases.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ CHOICES: Mapping[str, tuple[Attribute, ...]] = {
     "ignore": (-100, 0, 1),
 }
 OTHER = (1, 1, 2, 3, 4, 5, 8)
-"""Values of other attributes: sizes, strides and counts."""
+"""Values for each attribute that `CHOICES` does not name: sizes, strides and counts."""
 
 
 def types_of(form: str, r: Random) -> list[TensorType]:
-    """Operand types of a form. In some calls, a size that is a multiple of another is made a little larger;
-    such a size may still pad to as many elements.
+    """Operand types of a form. In some calls, a size that should be a multiple of another is made a little
+    larger than the multiple. It may still pad to the same number of elements.
     """
     sizes: dict[str, tuple[int, ...]] = {
         "*": tuple(r.choice((1, 2, 3)) for _ in range(r.choice((0, 0, 1, 2))))

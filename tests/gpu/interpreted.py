@@ -40,8 +40,9 @@ CASES = (
     ProductCall(3, 18, 300, 1, ROWS, COLUMNS, False, (False, False), False, 1),
     ProductCall(2, 3, 2050, 1, ROWS, APART._replace(batched=False), False, (False, False), False, 1),
 )
-"""Calls that need more than a tile of 16 in each direction, terms beyond a section of 128, and every layout,
-with and without given exponents; rows that one program reads whole, and rows that are too long for that.
+"""Product calls that together have: more than a tile of 16 in each direction; more terms than a section of
+128; every layout; given exponents and none; rows that one program reads whole, and rows that are too long for
+that.
 """
 BATCHES = (
     ((2, 3, 20, 9), (2, 3, 5, 9)),

@@ -1,4 +1,6 @@
-"""Captured operations, draws and optimisers have the same bits on CUDA, kernel by kernel and as a graph."""
+"""Captured operations, random numbers and optimisers have the same bits on CUDA as on the CPU, whether CUDA
+runs kernel by kernel or a recorded graph.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""PTX that Triton compiles from kernels and that no test here runs, so no GPU is needed.
+"""The PTX that Triton compiles from the kernels. No test here runs it, so no GPU is needed.
 
-It must round only as in arithmetic.md section 2, and multiply int8 on the tensor cores.
+The PTX must round only as in arithmetic.md section 2, and multiply int8 on the tensor cores.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Checks one entry: captures it, compares a few steps with torch's in float32 and, if CUDA is available, the
-bits with those on CUDA.
+"""Checks one entry: captures it, and compares a few steps with torch's steps in float32. If CUDA is
+available, it also compares the CPU's bits with CUDA's.
 
 Every model has to pass the same checks.
 """
@@ -29,16 +29,16 @@ APART = 0.01
 """
 FLOOR = 0.1
 DRAWS = ("aten.rand", "aten.bernoulli", "aten.native_dropout")
-"""Prefixes of the names of operations that draw random numbers. Only the preflight can compare a step that
-contains one with torch.
+"""Prefixes of the names of operations that draw random numbers. If a step contains such an operation, only
+the preflight can compare the step with torch.
 """
 NUDGE = 2.0**-13
 """Relative rounding error of a contraction's operands; weights are nudged by at most this share."""
 RUNS = 4
 """Number of torch's runs from nudged weights, for a model whose losses differ from torch's by more than `APART`."""
 TIMES = 2.0
-"""Losses may differ by more than `APART` if they differ by at most this multiple of the largest difference
-between torch's runs from nudged weights and its run from the original ones.
+"""Factor of the limit for losses that differ from torch's by more than `APART`. The limit is this factor
+times the largest difference between torch's runs from nudged weights and its run from the original weights.
 """
 
 
@@ -150,7 +150,9 @@ def _losses(
 
 
 def _distance(ours: Sequence[float], right: Sequence[float]) -> float:
-    """The largest difference of two runs' losses, relative to the right loss or to `FLOOR`."""
+    """The largest difference between corresponding losses of two runs. Each difference is divided by the size
+    of the loss in `right`, or by `FLOOR` if that is larger.
+    """
     return max(abs(x - y) / max(abs(y), FLOOR) for x, y in zip(ours, right, strict=True))
 
 

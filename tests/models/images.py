@@ -19,11 +19,15 @@ def sgd(model: nn.Module) -> torch.optim.Optimizer:
 
 
 def classifier(model: nn.Module, size: int = 32, **options: Any) -> Training:
-    """The training of a classifier of square images with sides of `size` pixels, on cross-entropy."""
+    """The training of an image classifier, with cross-entropy as its loss. The images are square, with sides
+    of `size` pixels.
+    """
     data = {"x": normal(ROWS, 3, size, size), "y": integers(0, CLASSES, ROWS)}
     return Training(model, lambda m, b: F.cross_entropy(m(b["x"]), b["y"]), data, **options)
 
 
 def convolutional(model: nn.Module, size: int = 64, **options: Any) -> Training:
-    """`classifier` with `sgd`; five halvings of 64 pixels leave 2 x 2 positions for batch norm."""
+    """`classifier` with `sgd`. The default size is 64 because five halvings of 64 pixels still leave 2 x 2
+    positions for batch norm.
+    """
     return classifier(model, size, optimiser=sgd, **options)

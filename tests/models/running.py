@@ -28,7 +28,9 @@ LONGEST: Final = 600
 
 @dataclass(frozen=True)
 class Result:
-    """The result of an entry: `figures`, or in `failure` the reason why it failed."""
+    """The result of an entry. If the entry passed, `figures` has its measurements and `failure` is empty;
+    otherwise `failure` says why it failed, and `figures` is None.
+    """
 
     entry: str
     failure: str
@@ -70,7 +72,9 @@ def read(fields: dict[str, object]) -> Result:
 
 
 def play(name: str, module: str) -> tuple[str, Figures | None]:
-    """Check an entry of a family's module; returns the reason for a failure, or "", and the figures."""
+    """Check an entry of a family's module. Returns the reason for a failure ("" if the entry passes) and the
+    figures (None if it fails).
+    """
     (entry,) = (one for one in entries((module,)) if str(one) == name)
     try:
         return "", check(entry)
@@ -81,7 +85,9 @@ def play(name: str, module: str) -> tuple[str, Figures | None]:
 
 
 def _shortened(text: str) -> str:
-    """A message without this machine's folders; only the beginning and the end of a long one."""
+    """A message without the paths of this machine's folders. If the rest is longer than `LONGEST`, only its
+    beginning and its end are kept.
+    """
     installed = Path(get_path("purelib"))
     for folder in (installed, os.path.relpath(installed, ROOT), ROOT):
         text = text.replace(f"{folder}{os.sep}", "")

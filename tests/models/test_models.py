@@ -1,4 +1,4 @@
-"""The quick entries of the suite, its reports of failures, and its page."""
+"""Checks the quick entries of the model suite, and tests how the suite reports failures and writes its page."""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ COMMENT: Final = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTA
 
 @dataclass(frozen=True)
 class Mutant:
-    """Bytes `start` to `end` of a `file`, given by its path in the repository, replaced by `text`."""
+    """A change to one file: bytes `start` to `end` are replaced by `text`. `file` is the file's path in the
+    repository.
+    """
 
     file: str
     operator: str

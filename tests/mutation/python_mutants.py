@@ -17,7 +17,9 @@ NEED_ARGUMENTS = ("core/VariableReplacer", "core/VariableInserter")
 
 
 def annotations(text):
-    """Start and end of each annotation in the text, both as line and column."""
+    """The start and the end of each annotation in the text. Each of the two positions is a pair of line and
+    column.
+    """
     for node in ast.walk(ast.parse(text)):
         for name in ("annotation", "returns"):
             found = getattr(node, name, None)

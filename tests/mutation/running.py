@@ -21,12 +21,12 @@ from tests.mutation.scope import Language
 FOLDER: Final = ROOT / "build" / "mutation"
 SAMPLE: Final = 300
 LIMIT: Final = 900
-"""Seconds that a command may take, also a stage of tests without a mutant."""
+"""Time limit in seconds for a command. It also holds for a stage of tests that runs without a mutant."""
 PATIENCE: Final = 4
 LEAST_LIMIT: Final = 60
-"""Least time limit, in seconds, of a stage of tests with a mutant. The limit is `PATIENCE` times what the
-stage takes without a mutant, or this if it is more; a mutant that exceeds the limit is killed. Some mutants
-never end.
+"""Smallest time limit, in seconds, for a stage of tests with a mutant. The limit is `PATIENCE` times what the
+stage takes without a mutant, but at least `LEAST_LIMIT`. A mutant that exceeds the limit counts as killed,
+because some mutants never end.
 """
 PYTEST: Final = ("-qx", "--ff", "-o", "cache_dir=build/mutation/cache", "-m", "not heavy and not gpu")
 """The tests that failed last come first: often they notice the next mutant of the same file as well."""
@@ -44,7 +44,7 @@ class Fate(StrEnum):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the mutant is one of the sample: it compiles, and to code that differs from the program's."""
+        """Whether the mutant counts towards the sample: it compiles, and its code differs from the program's."""
         return self not in (Fate.REFUSED, Fate.SAME)
 
 
@@ -115,8 +115,8 @@ def run(
     """The outcomes of the sample, including those of mutants that do not compile.
 
     The first stage of tests is run on all mutants, then the other stages on those that pass it and are not
-    argued. Outcomes that are `recorded` count like those in the build folder. If `plays` is false, no mutant is
-    run, and only the outcomes before the first mutant without one are returned. Raises RuntimeError if tests
+    argued. Outcomes that are `recorded` count like those in the build folder. If `plays` is false, no mutant
+    is run, and the outcomes end before the first mutant that has no outcome yet. Raises RuntimeError if tests
     fail without a mutant.
     """
     tree = clone(language)
@@ -180,10 +180,10 @@ class Player:
         self._deployed: Mapping[str, str] | None = None
 
     def play(self, mutant: Mutant, name: str, quick: bool) -> Outcome | None:
-        """The outcome of a mutant. If `quick`, only the first stage of tests is run; the result is None if
-        the mutant passes that stage, is not argued, and does not compile to the same code as the program.
-        Otherwise, the other stages are run. The mutated file is restored. Raises RuntimeError if tests fail
-        without a mutant.
+        """The outcome of a mutant. If `quick`, only the first stage of tests is run. The result is then None
+        for a mutant that passes this stage, is not argued, and does not compile to the same code as the
+        program. If not `quick`, only the other stages are run. In both cases, the mutated file is restored
+        afterwards. Raises RuntimeError if tests fail without a mutant.
         """
         stages = self._language.folders[self._language.folder(mutant.file)]
         file = self._tree / mutant.file
@@ -207,8 +207,8 @@ class Player:
         return Outcome(name, where, mutant.file, line, mutant.operator, change, fate, by, self._commit)
 
     def _limit(self, stage: tuple[str, ...]) -> float:
-        """The time limit in seconds for a stage of tests with a mutant. It is measured once, without a
-        mutant. Raises RuntimeError if tests fail without a mutant.
+        """The time limit in seconds for a stage of tests with a mutant. It is computed once, from the time
+        that the stage takes without a mutant. Raises RuntimeError if tests fail without a mutant.
         """
         if stage not in self._limits:
             start = monotonic()
@@ -254,8 +254,9 @@ def for_slither(tree: Path) -> None:
 
 
 def deployed(tree: Path) -> Mapping[str, str]:
-    """The bytecode of every contract as it is deployed, by the path of its artifact. The settings leave out the
-    hash of the sources. Raises RuntimeError if a contract does not compile.
+    """The bytecode of every contract, compiled with the settings of deployment, by the path of the contract's
+    artifact. These settings leave out the hash of the sources. Raises RuntimeError if a contract does not
+    compile.
     """
     out = tree / "build" / "mutation" / "deployed"
     places = {"FOUNDRY_OUT": str(out), "FOUNDRY_CACHE_PATH": str(out / "cache"), "FOUNDRY_DENY": "never"}

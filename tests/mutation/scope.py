@@ -13,8 +13,8 @@ Stages = Sequence[tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Language:
-    """`folders` are files or folders in the repository, each with the stages of its tests; a file belongs to
-    the longest entry that contains it. `generator` is the script that proposes mutants.
+    """`folders` maps paths in the repository, of files or folders, to the stages of their tests. A file
+    belongs to the longest path that contains it. `generator` is the script that proposes mutants.
     """
 
     name: str
@@ -72,8 +72,8 @@ ALL: Final = (*LESS_GAS, GAS_TESTS)
 
 
 def _forge(*paths: str) -> Stages:
-    """Two stages without tests of gas: first the tests in `paths` below contracts/test, without fuzzing and
-    invariants, then all tests.
+    """Two stages. The first runs the tests in `paths` below contracts/test, except fuzz and invariant tests;
+    the second runs all tests. Both leave out the tests of gas.
     """
     quick = (*LESS_GAS, f"{GAS_TESTS}|testFuzz|invariant")
     return [(*quick, "--match-path", f"contracts/test/{{{','.join(paths)}}}"), ALL]

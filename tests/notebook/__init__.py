@@ -1,1 +1,3 @@
-"""Tests of examples/'s notebook and of event files for TensorBoard. requirements.txt has their packages."""
+"""Tests of the notebook in examples/, and of event files for TensorBoard. The packages that they need are in
+requirements.txt of this folder.
+"""

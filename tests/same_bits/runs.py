@@ -28,13 +28,14 @@ CAPABILITY = ("default", "avx2", "avx512")
 ONEDNN = ("SSE41", "AVX2", "AVX512_CORE", "AVX512_CORE_VNNI")
 """`ONEDNN_MAX_CPU_ISA`: the instructions of integer products."""
 PRODUCTS = ("", "float64")
-"""`ASSAY_KERNELS`: the best kernels that are compiled for this machine, or float64 products and eager torch.
+"""`ASSAY_KERNELS`: "" for the best kernels that are compiled for this machine; "float64" for float64 products
+and eager torch.
 """
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model, and the numbers of steps for which the full matrix and the quick one train it."""
+    """A model. The full matrix trains it for `steps` steps, the quick matrix for `quick_steps`."""
 
     name: str
     build: Callable[[int], CapturedStep]
@@ -63,7 +64,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Machine:
-    """A choice of all settings that select instructions. If the processor lacks an instruction set, an older
+    """A value for each setting that selects instructions. If the processor lacks an instruction set, an older
     one is used.
     """
 
@@ -92,15 +93,17 @@ OTHER_KERNELS = tuple(
     for kernel in KERNELS
     if kernel.available(torch.device("cpu")) and kernel.name not in PRODUCTS
 )
-"""For each kernel that this machine runs except float64, including the default kernel: a machine with that
-kernel's products and no compiled functions.
+"""One `Machine` for each product kernel that this computer's CPU runs, except float64. It has that kernel's
+products and no compiled functions. The default kernel is included.
 """
 WITH_FUNCTIONS = tuple(
     Machine(products=f"{kernel.name},fused-{kernel.others}")
     for kernel in KERNELS
     if isinstance(kernel, Compiled) and kernel.variant in variants() and f"fused-{kernel.others}" in FUNCTIONS
 )
-"""For each instruction set, a machine with all its kernels: products, functions, attention, convolutions."""
+"""One `Machine` for each instruction set, with all kernels of that set: products, functions, attention,
+convolutions.
+"""
 MANY_THREADS = tuple(Machine(threads=count) for count in ("5", "8", "16"))
 """More threads than these machines have cores, so that work is divided differently."""
 FEW = (
@@ -112,18 +115,19 @@ FEW = (
     Machine("1", "avx2", "AVX512_CORE_VNNI", "int8"),
     *WITH_FUNCTIONS[1:2],
 )
-"""Machines that together have every value of every setting, and one with the second best of all compiled
-kernels. The value "float64" is missing here: the runs that these are compared with have it.
+"""Machines that together have every value of every setting, except the products "float64": the runs that
+these are compared with have that value. One more machine has the second-best kernels of every kind, if this
+computer has them.
 """
 
 
 def all_machines() -> list[Machine]:
-    """Machines that together have every combination of the values of any three settings, and those of
+    """Machines that together have every combination of values of any three of the four settings; and all of
     `OTHER_KERNELS`, `WITH_FUNCTIONS` and `MANY_THREADS`.
 
-    Values are numbered, and the combinations with an even sum are taken: half of all. Each setting has values
-    with even and with odd numbers, so for any values of three settings the fourth has one that makes the sum
-    even.
+    The values of each setting are numbered. Half of all combinations are taken: those whose numbers have an
+    even sum. Each setting has values with even numbers and values with odd ones. So whatever the values of
+    three settings are, the fourth has a value that makes the sum even.
     """
     numbered = itertools.product(*map(enumerate, (THREADS, CAPABILITY, ONEDNN, PRODUCTS)))
     settings = [[value for _, value in chosen] for chosen in numbered if not sum(n for n, _ in chosen) % 2]

@@ -13,7 +13,9 @@ from tests.toolchain.project import REPOSITORY
 
 SIZE_LIMIT = 24_576  # bytes of code, EIP-170
 RUNS = dict.fromkeys(("Arbiter", "StakeVault"), 3_000)
-"""Optimiser runs of the "loops" profile; all others have the "ir" profile's 200 (docs/decisions, 23)."""
+"""Optimiser runs of the contracts that the "loops" profile compiles. All other contracts are compiled with
+the 200 runs of the "ir" profile (docs/decisions, 23).
+"""
 
 
 def test_every_contract_has_one_artifact_of_its_profile() -> None:

@@ -1,7 +1,8 @@
-"""`protocol.capture` runs in stages, and a module imports only its own stage and those before it.
+"""`protocol.capture` runs in stages, and a module imports only from the stage that it belongs to and from
+earlier ones.
 
-A stage refuses input in its module `checks`: no other module makes a `Problem`. Only `types` has a table of
-torch's types. Imports are read from the sources' syntax trees, so those inside functions and under
+Only the module `checks` of a stage refuses input: no other module makes a `Problem`. Only `types` has a table
+of torch's types. Imports are read from the sources' syntax trees, so those inside functions and under
 TYPE_CHECKING count too.
 """
 

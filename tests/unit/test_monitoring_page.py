@@ -1,4 +1,6 @@
-"""Dashboard, alert rules and page name only metrics that nodes expose, and every alert is explained."""
+"""The dashboard, the alert rules and the page name only metrics that the nodes expose. The page explains
+every alert.
+"""
 
 from __future__ import annotations
 

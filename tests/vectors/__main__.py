@@ -14,8 +14,8 @@ MOST = 5
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the outcome of each section. The exit status is 0 if nothing differs and, without `--partial`,
-    nothing is missing; otherwise it is 1.
+    """Print the outcome of each section. The exit status is 1 if anything differs, or if a method is missing
+    and `--partial` is not given; otherwise it is 0.
     """
     parser = argparse.ArgumentParser(prog="python -m tests.vectors", description=main.__doc__)
     parser.add_argument("--implementation", default="tests.vectors.package:Package", metavar="MODULE:NAME")

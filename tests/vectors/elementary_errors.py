@@ -58,7 +58,9 @@ REFERENCE: dict[str, Callable[[Array], Array]] = {
 
 @dataclass(frozen=True, order=True)
 class Worst:
-    """The largest |f(x) - true| / ulp(true) of some inputs, and the bits of x and f(x); 2^-149 is the least ulp."""
+    """The worst error of a function over some inputs: the largest |f(x) - true| / ulp(true), and the bits of
+    x and f(x) for the input that has it. An ulp is at least 2^-149.
+    """
 
     ulp: float
     at: int
@@ -72,8 +74,8 @@ def kernel(name: str) -> Callable[[torch.Tensor], torch.Tensor]:
 
 
 def worst(name: str, patterns: Array, floor: float = 0.0) -> Worst:
-    """The worst case over uint32 bit patterns. If no error exceeds `floor` ulp, it may be the first pattern,
-    with 0 ulp.
+    """The worst case over uint32 bit patterns. If no error exceeds `floor` ulp, the result may be the first
+    pattern with an error of 0 ulp.
 
     Raises AssertionError unless NaN, infinities and overflows are exactly as they must be.
     """

@@ -51,7 +51,7 @@ def joined(*words: int) -> str:
 
 
 def columns(rows: list[dict[str, str]]) -> dict[str, list[str]]:
-    """Rows as a table held as columns."""
+    """A table stored as columns: for each column's name, its values in all `rows`."""
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 

@@ -64,7 +64,9 @@ def not_a_state() -> Program:
 
 
 def step(callee: Program) -> StepProgram:
-    """weights / 2 x rate + data, and a count. `callee` is `half` of some row."""
+    """A step with two outputs: weights / 2 * rate + data, and count + 1. `callee` is a program made by
+    `half`; its input has the type of the weights, the data and the rate.
+    """
     b, (row,) = Builder("step"), callee.inputs
     weights, count, data, rate = b.input(row), b.input(TensorType(DType.I32, ())), b.input(row), b.input(row)
     b.output(b.add(b.mul(b.call(callee, weights)[0], rate), data))
@@ -174,7 +176,9 @@ def _compact(manifest: Manifest) -> bytes:
 
 
 def refused(folder: Path, manifest: Manifest) -> list[dict[str, Any]]:
-    """A row for each of `texts`, all of which are refused here. The blobs are those of the folder."""
+    """A row for each manifest of `texts`. Each is loaded with the blobs of the folder, and must be refused;
+    otherwise AssertionError is raised.
+    """
     rows = []
     for why, data in texts(manifest):
         (folder / "manifest.json").write_bytes(data)
@@ -198,8 +202,8 @@ def accepted(folder: Path, data: bytes) -> dict[str, Any]:
 
 
 def build(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """The rows of all sections. Row 1 of `bundles` is row 0 with blanks, row 2 without format and version; row
-    3 has a step that calls two programs.
+    """The rows of all sections. In `bundles`, row 1 is row 0 with blanks added. Row 2 is row 0 without format
+    and version. Row 3 has a step that calls two programs.
     """
     write_bundle(bundle(), folder)
     store = BlobStore(folder / "blobs")

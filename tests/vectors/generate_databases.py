@@ -1,6 +1,7 @@
-"""Write `databases/`: a dump of each format of databases and journals, and what the code of its time reads.
+"""Write `databases/`. For each format of databases and journals, it has a dump, and what the code of that
+format's time reads from the dump.
 
-The code of a commit makes its dump: the commit's tree goes into a temporary folder (`git archive`), and
+The code of a commit makes the dump: the commit's tree goes into a temporary folder (`git archive`), and
 `databases/fill_*.py` runs there. Deterministic. Run as `python -m tests.vectors.generate_databases`, in a
 clone that has these commits. README.md has the format.
 """

@@ -36,7 +36,9 @@ RAGGED = (
     (1_000 * 1_024, 59),
     (999 * 1_024 + 8, 5),
 )
-"""Bytes and state number of further tensors: partial last chunks, many chunks, other states."""
+"""Further tensors, each as its size in bytes and its state number. Some have a partial last chunk, some have
+many chunks, and some have other state numbers.
+"""
 THINNINGS = (1, 4, 64)
 STATE = (4, 5_000, 9 * 1_024, 1_025)
 """Bytes of the tensors of one state."""
@@ -52,15 +54,17 @@ def word(value: int | bytes) -> bytes:
 
 
 def leaf(salt: bytes, chunk: bytes) -> bytes:
-    """Hash of the chunk's pieces of 32 bytes (the last one padded with zeros) and of its length, each after
-    the salt.
+    """Hash of a chunk. The chunk is cut into pieces of 32 bytes; the last piece is padded with zeros. The
+    hash covers the pieces and then the chunk's length, each preceded by the salt.
     """
     message = b"".join(salt + chunk[i : i + 32].ljust(32, b"\0") for i in range(0, len(chunk), 32))
     return sha256(message + salt + word(len(chunk))).digest()
 
 
 def opened(hashes: Hashes, index: int) -> tuple[bytes, list[bytes], int]:
-    """The root of a tree over leaf hashes, the path of leaf `index`, bottom first, and the turns of that leaf."""
+    """Three values for a tree over leaf hashes: its root; the path of leaf `index`, bottom first; and the
+    turns of that leaf.
+    """
     if len(hashes) == 1:
         return hashes[0], [], 0
     k = 1
@@ -233,7 +237,7 @@ def document() -> dict[str, Any]:
 
 
 def columns(names: str, rows: Sequence[tuple[Any, ...]]) -> dict[str, list[Any]]:
-    """A table held as columns."""
+    """A table stored as columns, from its rows. `names` has the names of the columns."""
     return {
         name: [text(row[i]) if isinstance(row[i], bytes) else row[i] for row in rows]
         for i, name in enumerate(names.split())

@@ -78,7 +78,7 @@ def picks(stream: Iterator[int], candidates: int, chance: int, room: int) -> int
 
 
 def picked() -> dict[str, Any]:
-    """Draws of looks as columns, with the candidates that each draw picks."""
+    """A table of draws of looks, stored as columns. The column `picked` has the candidates that each draw picks."""
     rows = [(sha256(f"looks {i}".encode()).digest(), *PICKS[i % len(PICKS)]) for i in range(3 * len(PICKS))]
     columns = {
         name: [row[i] for row in rows] for i, name in enumerate(("candidates", "look_chance", "room"), 1)
@@ -88,8 +88,8 @@ def picked() -> dict[str, Any]:
 
 
 def document() -> dict[str, Any]:
-    """The whole file: draws of seats as columns (seed, shape, numbers drawn from the task's seed and from
-    each seat's), and draws of looks.
+    """The whole file. Its columns describe draws of seats: the seed, the shape, the numbers drawn from the
+    task's seed, and those drawn from each seat's seed. The entry `picks` has the draws of looks.
     """
     seeds = [sha256(f"draw {i}".encode()).digest() for i in range(4 * len(SHAPES))]
     shapes = [SHAPES[i % len(SHAPES)] for i in range(len(seeds))]

@@ -141,7 +141,9 @@ def rounded(bits: int, acc: Value, *exponents: Value) -> Case:
 
 
 def f32_rows(words: Words, count: int) -> Iterator[Value]:
-    """Short rows of edge patterns, short random rows, a row of one chunk and a row of two."""
+    """Four matrices: short rows of edge patterns, short random rows, one random row that fills one chunk, and
+    one that fills two.
+    """
     order = words.vector(U32, 8 * 96)
     yield Value(F32, (96, 8), tuple(edges.F32[k % (32 if i < 256 else 27)] for i, k in enumerate(order)))
     yield Value(F32, (count // 8, 8), tuple(words.vector(F32, count // 8 * 8)))
@@ -254,7 +256,9 @@ def function_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def tie_cases(_words: Words, _count: int) -> Iterator[Case]:
-    """Cases of i64 to f32 at and next to halfway points: by `cast`, and by `round_scaled` to a normal f32."""
+    """Cases that convert i64 to f32, at and next to halfway points. They use `cast`, and `round_scaled` with
+    a normal f32 as the result.
+    """
     for length in edges.JAMMED:
         whole = vector(I64, edges.ties(length))
         e = vector(I32, [k % 7 for k in range(len(whole.elements))])
@@ -263,8 +267,8 @@ def tie_cases(_words: Words, _count: int) -> Iterator[Case]:
 
 
 def small_cases(_words: Words, _count: int) -> Iterator[Case]:
-    """Cases of rows whose maximum is below 1, subnormal or zero, of sentinels in either operand, and of products
-    that underflow.
+    """Three kinds of cases: rows whose maximum is below 1, subnormal or zero; sentinels in either operand;
+    and products that underflow.
     """
     small = Value(F32, (len(edges.SMALL_ROWS), 8), tuple(x for row in edges.SMALL_ROWS for x in row))
     yield reduced("exponent", 0x601, rows.exponent, I32, small)
@@ -355,7 +359,9 @@ def cases(count: int = DEFAULT_RANDOM, seed: int = DEFAULT_SEED) -> list[Case]:
 
 
 def document(count: int = DEFAULT_RANDOM, seed: int = DEFAULT_SEED) -> str:
-    """The file's text: two tables held as columns, one entry a line, so that a change shows as a short diff."""
+    """The file's text: two tables, each stored as columns. Every entry has its line, so a change shows as a
+    short diff.
+    """
     found = cases(count, seed)
     tables = {
         "functions": [case.row() for case in found if not case.opcode],

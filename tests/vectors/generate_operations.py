@@ -1,6 +1,6 @@
-"""Write operations.json: the operations of instructions and of small programs.
+"""Write operations.json: how many operations are counted for instructions and for small programs.
 
-The values come from a second implementation of docs/spec/encoding.md section 8, on the fields of
+The values come from a second implementation of docs/spec/encoding.md section 8, which reads the fields of
 instructions. README.md has the format. Deterministic. Run as `python -m tests.vectors.generate_operations`.
 """
 
@@ -74,14 +74,14 @@ def twice(callee: Program) -> Program:
 
 
 def negated() -> Program:
-    """A program with few operations on many bytes, whose cost is that of hashing."""
+    """A program with few operations on many bytes. The hashing of these bytes determines its cost."""
     b = Builder("negated")
     b.output(b.neg(b.input(TensorType(F32, (64, 64)))))
     return b.build()
 
 
 def two_paths(short: Program, long: Program) -> Program:
-    """A program that calls two others, one of which has values of more bytes."""
+    """A program that calls `short` and `long`. The values of `long` have more bytes than those of `short`."""
     b = Builder("two paths")
     total, _ = b.call(short, b.input(TensorType(F32, (3, 4))))
     (large,) = b.call(long, b.input(TensorType(F32, (64, 64))))
@@ -125,8 +125,8 @@ def program_rows(found: list[Program]) -> Iterable[dict[str, Any]]:
 
 
 def instruction_rows(found: list[Program]) -> Iterable[dict[str, Any]]:
-    """A row for each opcode except `call`, from the first program that has it, and for each instruction of
-    the program of reductions.
+    """A row for the first instruction of each opcode except `call`, and a row for every instruction of the
+    program of reductions.
     """
     seen = set[Op]()
     for program in found:

@@ -172,8 +172,9 @@ def build() -> dict[str, Any]:
 
 
 def _closures(cases: Iterable[tuple[str, list[bytes]]], accepted: bool) -> list[tuple[str, bytes]]:
-    """Rows of programs, all of which `check` must accept if `accepted`, or else refuse. Each program is
-    preceded by its length in four bytes. Raises AssertionError if `check` decides otherwise.
+    """A row for each closure: its description, and its programs, joined. Each program is preceded by its
+    length in four bytes. If `accepted`, `check` must accept all closures; if not, it must refuse all. Raises
+    AssertionError if `check` decides differently.
     """
     rows = []
     for why, closure in cases:

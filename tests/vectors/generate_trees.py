@@ -82,7 +82,7 @@ def build() -> dict[str, Any]:
 
 
 def _refused_paths(paths: list[Any]) -> list[Any]:
-    """Some good paths with every kind of damage, except the few damaged ones that still verify (see
+    """Some good paths, each damaged in every way. The few damaged paths that still verify are left out (see
     README.md).
     """
     cases = []

@@ -15,7 +15,7 @@ from tests.vectors.generate_digests import columns, numbers
 
 FILE = Path(__file__).with_name("walks.json")
 COUNTS = range(1, 21)
-"""Numbers of chunks of a tensor."""
+"""The tensors have these numbers of chunks."""
 BITS = 32
 
 

@@ -122,7 +122,7 @@ class Keys(Protocol):
         """The key of a segment's step tree."""
 
     def trace_key(self, task: int, segment: int, step: int, before: bytes, after: bytes) -> bytes:
-        """The key of a step's trace, between two state roots."""
+        """The key of a step's trace. `before` and `after` are the roots of the states before and after the step."""
 
     def callee_key(self, caller: bytes, call: bytes) -> bytes:
         """The key of the trace of a call, from the caller's key and the call's bytes."""
@@ -217,11 +217,13 @@ class Market(Protocol):
         """The number of bids if the first asks for the budget, and all others are as high and as late as allowed."""
 
     def missed(self, segments: int, each: int, false: int) -> int:
-        """The chance that a seat has none of `false` segments, in units of 10^-18, rounded up."""
+        """The chance that a seat has none of the false segments, in units of 10^-18, rounded up. `false` is
+        the number of false segments.
+        """
 
     def escape(self, segments: int, each: int, verifiers: int, honest: int, false: int) -> int:
-        """The chance that no honest seat has one of `false` segments, rounded up. It and `honest` are in
-        units of 10^-18.
+        """The chance that no honest seat has a false segment, rounded up. `false` is the number of false
+        segments. The result and `honest` are in units of 10^-18.
         """
 
     def least_stake(
@@ -237,7 +239,7 @@ class Beacon(Protocol):
         """The point of G1 that a field element maps to."""
 
     def map_hints(self, u: int) -> tuple[int, int, int]:
-        """The hints of a field element: inverse, root and other."""
+        """The three hints of a field element. They are called `inverse`, `root` and `other`."""
 
     def round_point(self, number: int) -> tuple[int, int]:
         """The point that a round's message hashes to."""

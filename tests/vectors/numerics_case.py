@@ -14,7 +14,7 @@ F32, U8, I32, U32, I64, BOOL = DType.F32, DType.U8, DType.I32, DType.U32, DType.
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor as type, shape and elements, which are ints as in the reference."""
+    """A tensor: its type, its shape and its elements. The elements are ints, as in the reference."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -26,7 +26,7 @@ class Value:
         return b"".join((int(x) & mask).to_bytes(self.dtype.itemsize, "little") for x in self.elements)
 
     def rows(self) -> list[tuple[int, ...]]:
-        """The elements cut along the last axis."""
+        """The tensor's rows. Each row has the elements along the last axis."""
         length = self.shape[-1]
         return [self.elements[i : i + length] for i in range(0, len(self.elements), length)]
 
@@ -71,8 +71,8 @@ class Words:
         self._seed, self._next = seed, 0
 
     def bits(self, dtype: DType) -> int:
-        """Random bits of an element, as the reference holds it. They are uniform, but half of the f32 have
-        magnitudes from 2^-8 to 2^8.
+        """Random bits of an element, in the form in which the reference holds it. They are uniform, except
+        that half of the f32 elements have magnitudes from 2^-8 to 2^8.
         """
         low, high, third = (philox.word((self._seed, 0), 0, 0, self._next + i) for i in range(3))
         self._next += 3
@@ -81,7 +81,7 @@ class Words:
         return integers.wrap(low | high << 32, dtype) if dtype is not BOOL else low & 1
 
     def vector(self, dtype: DType, count: int) -> list[int]:
-        """`count` elements of `bits`."""
+        """A list of `count` elements, each made by `bits`."""
         return [self.bits(dtype) for _ in range(count)]
 
 
@@ -107,7 +107,9 @@ def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def flat_indices(shape: tuple[int, ...], out: tuple[int, ...]) -> list[int]:
-    """For each element of `out` in C order, the flat index of the element that it reads in a tensor of `shape`."""
+    """Where the elements of a result are read from when a tensor of `shape` is broadcast to the shape `out`.
+    For each element of the result, in C order, this is a flat index in the tensor.
+    """
     indices = [0]
     for axis, size in enumerate(out):
         own = axis - (len(out) - len(shape))

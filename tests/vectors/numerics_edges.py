@@ -55,7 +55,9 @@ ELEMENTARY = (
     *(0x46FFFFFF, 0x47000000, 0x47000001, 0xC7000000, 0xC7000001),  # sin and cos: around 2^15
     *(0x00000001, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0x80000000),
 )
-"""Inputs around which elementary functions other than exp and log change branch, and the extremes."""
+"""Inputs for the elementary functions other than exp and log: inputs around which a function changes branch,
+and the extremes.
+"""
 I32 = (
     *(0, 1, -1, 2, 31, 32, 33, -31),
     *(2**31 - 1, -(2**31), -(2**31) + 1, 2**16, 2**24 + 1, -(2**24) - 1, 0x55555555, -0x55555556),
@@ -90,17 +92,17 @@ ROUNDING_TRAPS = tuple(
 """Integers at and next to the halfway points of f32: rounding twice (through f64, say) goes wrong here."""
 
 JAMMED = range(54, 64)
-"""Lengths in bits of integers that float64 cannot hold exactly, so that `jam` changes them (arithmetic.md
-section 8).
+"""Bit lengths of integers. Float64 cannot hold every integer of these lengths exactly, so `jam` is applied to
+them (arithmetic.md section 8).
 """
 
 
 def ties(length: int) -> tuple[int, ...]:
-    """i64 of `length` bits at and near two halfway points between f32 values, with both signs.
+    """Integers (i64) of `length` bits at and near two halfway points between f32 values, with both signs.
 
-    Those near differ from a halfway point by 2^k, for every k below `length` - 25. The f32 just below has an
-    even last bit at one point, and an odd one at the other. Any single bit may decide whether such a
-    number is rounded up, so an operation that loses any bit goes wrong here.
+    The integers near a halfway point differ from it by 2^k, for every k below `length` - 25. The f32 just
+    below one halfway point has an even last bit; the f32 just below the other has an odd one. Any single bit
+    may decide whether an integer is rounded up, so an operation that loses any bit goes wrong here.
     """
     half = 1 << length - 25
     below = (1 << 23, (1 << 23) + 1)

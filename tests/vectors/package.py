@@ -164,7 +164,10 @@ class Package:
     # -------------------------------------------------------------- operations and bundles
 
     def instruction_operations(self, data: bytes) -> int:
-        """The operations counted in a program that has an input for each operand, minus those of the inputs."""
+        """The operations of an instruction. The package counts those of whole programs. So this counts a
+        program that has the instruction and an input for each operand, and subtracts the operations of the
+        inputs.
+        """
         found = Instruction.decode(data)
         types, count = found.operand_types, len(found.operands)
         given = [

@@ -141,7 +141,9 @@ def _refused_frames() -> Iterator[tuple[str, Closure]]:
 
 
 def _above(callee: bytes, of: TensorType) -> Closure:
-    """A program that calls an encoded one."""
+    """The encoded program `callee`, and a program that calls it. The operand and the result of the call have
+    the type `of`.
+    """
     below = Program.decode(callee)
     given = Instruction(Op.INPUT, 0, (), (of,), encode_index(0))
     call = Instruction(Op.CALL, 1, (Operand(0, of),), (of,), below.id)

@@ -36,7 +36,7 @@ def load(name: str) -> dict[str, Any]:
 
 
 def rows(table: dict[str, list[Any]]) -> list[Row]:
-    """The rows of a table held as columns; `0x` strings as bytes."""
+    """The rows of a table that is stored as columns. Strings that begin with `0x` become bytes."""
     return [
         {name: raw(entry) for name, entry in zip(table, row, strict=True)}
         for row in zip(*table.values(), strict=True)
@@ -246,8 +246,9 @@ def _counted(joined: bytes) -> list[bytes]:
 
 
 def _included(k: int, data: bytes, size: int, row: Row, root: bytes) -> Iterator[Case]:
-    """Two cases: `data` is leaf `number` of a tree of `size` leaves, and its leaf hash is the root of a tree
-    of one leaf.
+    """Two cases about `data`, which is a leaf of a tree of `size` leaves. First, its leaf hash is the root of
+    a tree that has only this leaf. Second, the row's path leads from the leaf hash to `root`; the row's
+    `number` is the leaf's index.
     """
     leaf = sha256(b"\0" + data).digest()
     yield Case(k, "node", ([data],), leaf)
@@ -322,8 +323,8 @@ METHODS_OF_KEYS = {
 
 
 def keys() -> Iterator[tuple[str, Iterator[Case]]]:
-    """The sections of keys.json. The last column of a table is the result of the others. Decimal strings are
-    integers.
+    """The sections of keys.json. In each table, the last column has the results of a method, and the other
+    columns have its arguments. Decimal strings are read as integers.
     """
     file = load("keys.json")
     for section, method in METHODS_OF_KEYS.items():
@@ -365,7 +366,7 @@ def bids() -> Iterator[tuple[str, Iterator[Case]]]:
 
 
 def _last_column(table: list[dict[str, int]], method: str) -> Iterator[Case]:
-    """A case for each row; the last column is the result of the others."""
+    """A case for each row. The last column has the result of `method`, and the other columns have its arguments."""
     for k, row in enumerate(table):
         *given, due = row.values()
         yield Case(k, method, tuple(given), due)
@@ -375,7 +376,9 @@ def _last_column(table: list[dict[str, int]], method: str) -> Iterator[Case]:
 
 
 def draws() -> Iterator[tuple[str, Iterator[Case]]]:
-    """The sections of draws.json: the columns of the file itself, and the picks of looks."""
+    """The sections of draws.json. The draws of seats are columns at the file's top level; the picks of looks
+    are the table `picks`.
+    """
     file = load("draws.json")
     table = rows({name: column for name, column in file.items() if name != "picks"})
 

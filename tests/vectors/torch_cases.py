@@ -1,4 +1,4 @@
-"""The operations of numerics.json on torch: maps the name of each to the package's function for it."""
+"""Maps the name of each operation in numerics.json to the package's function that computes it on torch tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks: a verifier looks at a rubber stamp; a verifier that is looked at and falsely accused defends its
+"""Looks: a verifier looks at a rubber stamp; or a verifier is looked at, is falsely accused, and defends its
 seat.
 
 The beacon decides which of the two accounts gets the seat. So a party whose account depends on this starts
@@ -72,8 +72,9 @@ def looked_at(world: World, who: Who) -> Iterator[Stage]:
 
 
 def _seated(world: World, who: Who) -> tuple[int, int, int]:
-    """Bring an honest solver's task, in which every seat is looked at, to its draw of seats. Returns the
-    task, and the indices of the accounts with and without the seat.
+    """Bring an honest solver's task to the point where its seats are drawn. Every seat of the task will be
+    looked at. Returns the task's id, the index of the account with the seat, and the index of the account
+    without it.
     """
     for index in PAIR:
         with world.client(f"dev:{index}") as client:

@@ -18,8 +18,8 @@ TRAINING_STEP = 0.2
 """Additional seconds of a step, so that the twelve steps of the training last for some blocks."""
 REPLAYED_STEP = 0.1
 NOWHERE = "http://127.0.0.1:1"
-"""An address without a relay. It is the solver's only relay, so that the verifier under test must execute the
-draw.
+"""An address at which no relay answers. The solver knows no other relay, so the verifier under test must
+execute the draw.
 """
 
 

@@ -10,7 +10,7 @@ from tests.campaign.stages import Stage
 from tests.campaign.world import SOLVER, STAKE, World, address
 
 BOND = 20 * TOKEN
-"""The most free token units that a verifier may have left in the vault: the bond of a commitment."""
+"""The most token units that a verifier may leave free in the vault: the bond of a commitment."""
 
 
 def sold(world: World, task: int) -> None:

@@ -85,7 +85,9 @@ def adapted(
 
 
 def settled(training: Training) -> Training:
-    """Set the adapters to eval mode. In train mode, a random draw may drop them, here with probability 0."""
+    """Set the adapters to eval mode. In train mode, they would draw a random number to decide whether to drop
+    themselves, although the probability is 0 here.
+    """
     for module in training.model.modules():
         if isinstance(module, LycorisLayer):
             module.eval()

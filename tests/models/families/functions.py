@@ -294,7 +294,7 @@ def runge_kutta(slope: Callable[[Tensor, Tensor], Tensor], y: Tensor, steps: int
 
 
 class Flow(nn.Module):
-    """The slope as a function of time and state."""
+    """A network that computes the slope from time and state."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

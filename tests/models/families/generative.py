@@ -29,7 +29,7 @@ def decoder(inputs: int) -> nn.Sequential:
 
 
 def of_images(model: nn.Module) -> Training:
-    """The training, on images [1, 8, 8], of a model that returns its loss."""
+    """The training of a model that returns its loss. The data are images of shape [1, 8, 8]."""
     return Training(model, lambda m, b: m(b["x"]), {"x": normal(ROWS, 1, 8, 8).tanh()})
 
 

@@ -39,7 +39,7 @@ def images(*inside: nn.Module) -> nn.Sequential:
 
 
 def classifier(model: nn.Module, *shape: int, **rest: Any) -> Training:
-    """The training of a classifier of vectors, or of inputs of another shape."""
+    """The training of a classifier. Its inputs have the given `shape`; without one, they are vectors."""
     data = {"x": normal(ROWS, *(shape or (COLUMNS,))), "y": integers(0, CLASSES, ROWS)}
     return Training(model, lambda m, b: F.cross_entropy(m(b["x"]), b["y"]), data, **rest)
 

@@ -20,7 +20,7 @@ def _series(name: str, kind: str, config: str, options: Mapping[str, Any], data:
 
 
 def _past_and_future() -> dict[str, Tensor]:
-    """A series of 12 values, of which the first 3 are lags, and the 4 values that follow."""
+    """A series of 12 past values, of which the first 3 serve as lags, and the 4 future values that follow it."""
     return {
         "past_values": normal(ROWS, 12),
         "past_time_features": normal(ROWS, 12, 1, seed=8),

@@ -245,13 +245,13 @@ def pairs() -> Training:
 
 
 def of_table(model: nn.Module) -> Training:
-    """The training of a classifier of rows of six numbers and three categories."""
+    """The training of a classifier of table rows. Each row has six numbers and three categories."""
     data = {"x": normal(ROWS, 6), "c": integers(0, 4, ROWS, 3), "y": integers(0, CLASSES, ROWS, seed=3)}
     return Training(model, lambda m, b: F.cross_entropy(m(b["x"], b["c"]), b["y"]), data)
 
 
 class Sparsemax(nn.Module):
-    """The nearest point on the simplex."""
+    """Sparsemax: the output is the point on the simplex that is nearest to the input."""
 
     def forward(self, x: Tensor) -> Tensor:
         ordered = x.sort(-1, descending=True).values

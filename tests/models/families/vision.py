@@ -29,8 +29,8 @@ FAMILY: Final = "torchvision"
 
 
 def _residual(block: type[Any], **options: Any) -> Training:
-    """The training of a ResNet with the first two stages, of one block each; the other two stages have too
-    many channels.
+    """The training of a ResNet with only the first two stages, of one block each. The other two stages are
+    left out, because they have too many channels.
     """
     model = models.ResNet(block, [1, 1, 1, 1], CLASSES, **options)
     model.layer3 = model.layer4 = nn.Identity()

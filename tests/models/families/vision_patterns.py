@@ -26,7 +26,7 @@ def images(size: int = 16, **others: Tensor) -> dict[str, Tensor]:
 
 
 def convolutions(outputs: int = CLASSES) -> nn.Sequential:
-    """A small network with batch norm, for images of 16 pixels."""
+    """A small network with batch norm, for images of 16 x 16 pixels."""
     return nn.Sequential(
         *(nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU()),
         *(nn.Conv2d(8, 16, 3, 2, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()),
@@ -35,7 +35,7 @@ def convolutions(outputs: int = CLASSES) -> nn.Sequential:
 
 
 def transformer(**options: Any) -> nn.Module:
-    """A small timm ViT for images of 16 pixels."""
+    """A small timm ViT for images of 16 x 16 pixels."""
     sizes = {"img_size": 16, "patch_size": 4, "embed_dim": 16, "depth": 2, "num_heads": 2}
     return timm.models.VisionTransformer(num_classes=CLASSES, **sizes | options)
 

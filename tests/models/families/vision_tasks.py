@@ -27,7 +27,9 @@ FAMILY: Final = "torchvision"
 
 
 class Features(nn.Module):
-    """Feature maps at a quarter and an eighth of the size, under two names."""
+    """Two feature maps, under the names `first` and `second`: one at a quarter of the image's size, the other
+    at an eighth.
+    """
 
     def __init__(self, first: str, second: str, channels: int = 16) -> None:
         super().__init__()
@@ -42,8 +44,8 @@ class Features(nn.Module):
 
 
 def _pixels(model: nn.Module) -> Training:
-    """The training on the cross-entropy of labelled pixels, including that of an auxiliary head if the model
-    has one.
+    """The training with a cross-entropy over labelled pixels. If the model has an auxiliary head, half of
+    that head's cross-entropy is added.
     """
 
     def objective(m: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:

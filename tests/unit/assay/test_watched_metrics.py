@@ -26,7 +26,7 @@ from tests.unit.node.servers import answers, serving
 
 TERMS = cast(Terms, SimpleNamespace(segments=4, segment_steps=5, state_tensors=2))
 SIZE = 3
-"""Number of committed checkpoints: 0, 1 and 2. The task's last checkpoint is 4."""
+"""Number of committed checkpoints. They are the checkpoints 0, 1 and 2; the task's last checkpoint is 4."""
 TENSORS = {"loss": 1}
 
 

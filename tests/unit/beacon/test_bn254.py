@@ -32,7 +32,7 @@ EXPANDED_EMPTY = (
     "eda8576c412b18ffb658e3dd6ec849469b979d444cf7b26911a08e63cf31f9dc"
     "c541708d3491184472c2c29bb749d4286b004ceb5ee6b9a7fa5b646c993f0ced"
 )
-"""The empty message expanded to 128 bytes, from the same appendix."""
+"""The empty message expanded to 128 bytes, also from RFC 9380, appendix K.1."""
 POINTS = (
     (
         0x0A976AB906170DB1F9638D376514DBF8C42AEF256A54BBD48521F20749E59E86,

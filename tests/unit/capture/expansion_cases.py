@@ -279,7 +279,9 @@ def triangle(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def alternate(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """`2x` with `v` in columns 1, 3, ... before the last two columns, and then with `v.sum()` in rows -4 and -1."""
+    """`2x`, with `v` written into columns 1, 3, ... but not into the last two columns. Then `v.sum()` is
+    written into rows -4 and -1.
+    """
     y = x * 2
     y[:, 1:-2:2] = v
     y[-4::3] = v.sum()

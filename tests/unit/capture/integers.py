@@ -38,7 +38,9 @@ class Kept(nn.Module):
 
 
 def traced(function: Function, dataset: Batch, rows: int) -> tuple[TracedStep, dict[str, Tensor]]:
-    """A step that writes `function` of a batch of `rows` rows into the buffer `kept`, and its dataset."""
+    """A step that applies `function` to a batch of `rows` rows and writes the result into the buffer `kept`.
+    Returns the step and its dataset.
+    """
     data = committed(dataset)
     example = example_batch(data, rows)
 

@@ -13,8 +13,8 @@ from tests.unit.capture.steps import DATASET, captured, cross_entropy, follow
 
 
 class Following(nn.Module):
-    """Keeps a moving average of its input, a sliding window of past averages and a counter, and reads a
-    mean.
+    """Writes three buffers in each step: a moving average of its input, a sliding window of past averages,
+    and a counter. It only reads a fourth buffer, `mean`.
     """
 
     average: Tensor
@@ -50,7 +50,7 @@ class Rebound(Following):
 
 
 class Overwriting(nn.Module):
-    """Writes into temporaries: the whole tensor, slices, indices, and through a view."""
+    """Writes into temporaries: into a whole tensor, into slices, at an index, and through a view."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ def test_a_frozen_parameter_cannot_be_written() -> None:
 
 
 class Gaps(nn.Linear):
-    """Overwrites every other column of a tensor made from its input."""
+    """Doubles its input and overwrites every second column of the result, then applies the linear layer."""
 
     def forward(self, x: Tensor) -> Tensor:
         h = x * 2

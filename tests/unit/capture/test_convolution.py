@@ -21,7 +21,7 @@ WINDOWS = {"kernel": 1, "stride": 1, "padding": 0, "dilation": 1}
 
 
 class Between(nn.Module):
-    """The layer under test after a 1 x 1 convolution, then the mean over positions and a head."""
+    """A 1 x 1 convolution, then the layer under test, then the mean over positions, then a head."""
 
     def __init__(self, layer: nn.Module, outputs: int) -> None:
         super().__init__()

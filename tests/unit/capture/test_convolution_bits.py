@@ -33,7 +33,7 @@ class Network(nn.Module):
         self.line = nn.Conv1d(6, 4, 3)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Images [N, 2, 9, 9] to [N, 4]."""
+        """Maps images [N, 2, 9, 9] to outputs [N, 4]."""
         h = torch.tanh(self.turned(torch.tanh(self.grouped(torch.tanh(self.first(x))))))
         scores: Tensor = self.line(h.flatten(2)).mean(2)
         return scores

@@ -59,7 +59,7 @@ class Reusing(Dataset[Any]):
 
 
 class Normalising(Dataset[Any]):
-    """A dataset that normalises an item in its own memory whenever it is read."""
+    """A dataset that normalises an item in place each time the item is read, so that the dataset's memory changes."""
 
     def __init__(self) -> None:
         self._rows = torch.ones(3, 2)
@@ -198,7 +198,9 @@ class Masked(nn.Module):
         self.w = nn.Parameter(torch.ones(2))
 
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
-        """The mean of `half` plus the scaled elements, with masked elements set to 0."""
+        """The mean over all elements of `half` plus the scaled element. Where `counts` is False, 0 is used in
+        place of the scaled element.
+        """
         assert batch["counts"].dtype is torch.bool
         assert batch["half"].dtype is torch.float32
         return (torch.where(batch["counts"], batch["x"] * self.w, 0.0) + batch["half"]).mean()

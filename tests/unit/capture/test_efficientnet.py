@@ -32,7 +32,7 @@ SMALL = {
     "depthwise_padding": [],
     "hidden_dim": 320,
 }
-"""The first block of two stages, at a quarter of B0's width."""
+"""B0's first two stages, each with its first block only, at a quarter of B0's width."""
 DATASET = {
     "pixels": torch.randn(ROWS, 3, 32, 32, generator=torch.Generator().manual_seed(1)),
     "labels": torch.randint(10, (ROWS,), generator=torch.Generator().manual_seed(2)),

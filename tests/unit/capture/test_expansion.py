@@ -178,8 +178,9 @@ ENDS = torch.tensor([2, 2, 7, 8], dtype=torch.int32)
 
 
 def in_groups(x: Tensor, y: Tensor) -> Tensor:
-    """The products of the groups of rows, columns or terms that `ENDS` delimits, in one tensor; or the plain
-    batched product of two 3-D tensors.
+    """The products of the groups that `ENDS` delimits, in one tensor. Terms are grouped if both operands have
+    two axes, rows if only `x` has two, and columns if only `y` has two. If both have three axes, nothing is
+    grouped, and the result is the plain batched product.
     """
     starts, ends = [0, *ENDS.tolist()], ENDS.tolist()
     groups = [slice(start, end) for start, end in zip(starts, ends)]

@@ -177,8 +177,8 @@ def held(model: nn.Module) -> dict[str, Any]:
 
 
 def inside(value: object) -> list[Any]:
-    """The objects that `value` holds, without the globals of functions and the members of other modules'
-    classes.
+    """The objects that `value` holds. The globals of functions are left out, and so are the members of
+    classes that other modules define.
     """
     if isinstance(value, ModuleType | FrameType):
         return []

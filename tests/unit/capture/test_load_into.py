@@ -14,7 +14,7 @@ from tests.unit.capture.steps import captured
 
 
 class Tied(nn.Module):
-    """Two hidden layers with one weight, a batch norm, and an output layer with a frozen bias."""
+    """Two hidden layers that share one weight, a batch norm, and an output layer with a frozen bias."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -180,7 +180,7 @@ def test_gradients_are_clipped_by_value() -> None:
 
 
 class TiedHead(nn.Module):
-    """Two layers with one weight, like a GPT's embedding and head."""
+    """Two layers that share one weight, as the embedding and the head of a GPT do."""
 
     def __init__(self) -> None:
         super().__init__()

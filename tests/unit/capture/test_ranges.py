@@ -50,8 +50,8 @@ OF_ROWS: dict[str, tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = 
     "int32": (FACTORS, lambda x, y, k: (x.int() * k + y.int()).long()),
     "max": ([0], lambda x, y, _: torch.maximum(x, y)),
 }
-"""Operations that compute each row separately, each after the values from which its scalar `k` is drawn ([0]
-if it uses none).
+"""Operations that compute each row separately. Each entry has the list from which the operation's scalar `k`
+is drawn ([0] if it uses none), and the operation.
 """
 OF_BATCHES: dict[str, tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = {
     "sum": ([0], lambda x, _, __: x.sum().expand(x.shape)),

@@ -1,4 +1,6 @@
-"""A contraction's bits follow from the origin of its operands: the table of arithmetic.md section 4."""
+"""The origin of a contraction's operands decides to how many bits each operand is rounded: the table of
+arithmetic.md section 4.
+"""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def squares(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
 
 
 def by_hand(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """Exponentials, logarithms, comparisons, masks, means along an axis."""
+    """A loss written with exponentials, logarithms, comparisons, masks and means along an axis."""
     z: Tensor = model(batch["x"])
     likelihood = (z - z.exp().sum(1, keepdim=True).log()).mean(0).sum()
     return -likelihood + torch.where(z > 0.25, z.abs(), z * z).mean() + (z * z + 1).sqrt().mean().reciprocal()

@@ -321,7 +321,7 @@ class Halving(Own):
 
 
 class ByItsList(Own):
-    """Updates the parameters in its own list."""
+    """Updates the parameters in its attribute `mine`, instead of those in its parameter groups."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]

@@ -17,7 +17,9 @@ from tests.unit.capture.steps import captured, drawn, torch_step
 Batch = Mapping[str, Tensor]
 Optimiser = Callable[[nn.Module], torch.optim.Optimizer]
 APART = 2e-3
-"""Maximum relative difference of two losses. Three models differed by 3e-4, 1e-4 and 4e-5 in 200 steps."""
+"""Maximum relative difference between the loss of a captured step and torch's loss. In 200 steps, the three
+models differed by 3e-4, 1e-4 and 4e-5.
+"""
 
 
 class Recurrent(nn.Module):

@@ -28,7 +28,7 @@ MOMENTUM = ".momentum"
 
 
 class Chosen(Interpreter):
-    """An interpreter in which a step draws the given rows."""
+    """An interpreter in which `draw_batch` always returns the given rows."""
 
     def __init__(self, step: CapturedStep, index: Tensor) -> None:
         super().__init__(kernels(step.step_program.program, step.hints))

@@ -1,5 +1,5 @@
-"""The judge of one frame, in Python. It treats openings as `Evidence` and the arbiter do (dispute.md sections
-4 and 5).
+"""The judge of one frame, in Python. It applies the same rules to openings as `Evidence` and the arbiter
+(dispute.md sections 4 and 5).
 
 The judge knows only a program's opening and a trace root. It checks the proof of everything that is opened,
 and reads only opened chunks.
@@ -40,8 +40,9 @@ class Judge:
         value: Leaf,
         claimed: ChunkOpening,
     ) -> tuple[int, int]:
-        """Claimed and computed bits of an element that is not split. The path of each opened operand ends at
-        a sibling on the path of the element's value.
+        """The claimed bits and the computed bits of an element that is not split. The leaf `value` must be
+        proved up to the trace's root. The path of each opened operand must end at a sibling on the path of
+        `value`.
         """
         bits = self.claimed(opened, element, value, claimed)
         instruction = self.instruction(opened)
@@ -143,8 +144,8 @@ def _require_chunk(value: Leaf, type_: TensorType, opening: ChunkOpening) -> Non
 
 
 def _require_beside(leaves: int, anchor: int, proved: Leaf, index: int, leaf: Leaf) -> None:
-    """Require that the leaf is the anchor, or that its path ends at the sibling on the anchor's path whose
-    subtree contains it.
+    """Require that the leaf with number `index` is the anchor, or that the leaf's path ends at a sibling on
+    the anchor's path: the sibling whose subtree contains the leaf.
     """
     if index == anchor:
         assert leaf.value == proved.value

@@ -182,8 +182,8 @@ def played(
 ) -> Referee:
     """Play a whole game about a run with this fault. The game must end at the step of the fault.
 
-    If `silent_from` is given, a solver that serves stops serving after that many moves. With `kept`, the
-    challenger restarts before each of its moves.
+    The solver serves its data if `served` is true; if `silent_from` is also given, it stops serving after
+    that many moves. If `kept` is given, the challenger restarts before each of its moves.
     """
     run = replay(Executor(fault))
     roots = run.segment_roots()
@@ -323,7 +323,9 @@ def test_a_solver_that_stops_serving_after_any_move_is_convicted(fault: Fault) -
 
 
 def test_only_traces_are_kept() -> None:
-    """Values may need more space than the disk has, and the other trees are not needed after their phase."""
+    """The challenger's disk keeps only the leaves of traces. Values may need more space than the disk has,
+    and the leaves of the other trees are not needed after the phase of the game that uses them.
+    """
     disk = Disk()
     referee = played(ELEMENTS["from a row of two blocks"], True, kept=disk)
     assert {root for root, _ in disk.lists} == set(referee.view.frame_roots)

@@ -1,4 +1,6 @@
-"""Numbers of looks: the seat, segment and leaf of each; numbers that are not looks are refused."""
+"""Each look has a number, from which its seat, segment and leaf follow. A number that stands for no look is
+refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The parts of a split: their sizes and their blocks. The names and numbers of elements that people are shown."""
+"""The parts of a split: their sizes and their blocks. Also how people are shown elements: by which names, and
+as which numbers.
+"""
 
 from __future__ import annotations
 

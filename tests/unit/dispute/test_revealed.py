@@ -1,5 +1,5 @@
-"""What a challenger knows of the solver's trees: when it asks for leaves, which leaves it keeps, and which
-reveals a tree takes.
+"""What a challenger knows of the solver's trees: when the challenger asks for leaves, which leaves it keeps,
+and which of the revealed parts a tree takes up.
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ def test_damaged_leaves_are_asked_for_and_replaced() -> None:
 
 
 def test_leaves_that_cannot_be_kept_are_not_used() -> None:
-    """Otherwise the challenger could make a move that later needs the same leaves, and no longer have them."""
+    """Leaves that the disk refuses are not used. Otherwise the challenger could make a move with them, and no
+    longer have them when a later move needs them again.
+    """
     (own, theirs), disk, ask = trees(), Disk(full=True), Asked(THEIRS)
     revealed = Revealed(disk)
     for _ in range(2):

@@ -91,7 +91,9 @@ VALUE_BYTES = (1 << 22) + 100
 
 
 class OneValue:
-    """A frame with one value, and a run that has this frame. Counts how often the value is read."""
+    """Stands for a frame with one value, and also for a run that has this frame. Counts how often the value
+    is read.
+    """
 
     def __init__(self) -> None:
         self.bytes = np.resize(np.arange(251, dtype=np.uint8), VALUE_BYTES)

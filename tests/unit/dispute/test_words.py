@@ -34,7 +34,7 @@ NUMBERS = ("bits", "finite", "ties")
 
 
 def made(method: str, blocks: int, rows: int) -> Sample:
-    """A sample of a reduction of `rows` rows of `blocks` blocks each."""
+    """A sample that applies the reduction `method` to `rows` rows, each of `blocks` blocks."""
     if method == "dot":
         length = 256 * blocks
         types = [TensorType(I32, (rows, length)), TensorType(I32, (2, length))]
@@ -57,7 +57,7 @@ def framed(instruction: Instruction, operands: list[Tensor]) -> Frame:
 
 
 def defined(frame: Frame, instruction: Instruction, element: int, lo: int, hi: int) -> list[int]:
-    """The words of the parts of blocks [lo, hi), by their definition."""
+    """The words of the parts into which blocks [lo, hi) are split, computed by the definition."""
     primitive = PRIMITIVES[instruction.op]
     assert isinstance(primitive, Reduction)
     load = loader(frame, instruction)
@@ -140,7 +140,9 @@ def test_words_of_rows_that_are_views(
 
 
 def test_words_of_a_long_row_load_no_element_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The row has 2^24 elements. A submitter may select elements of such rows in sixteen games."""
+    """The words of a row of 2^24 elements are computed without loading any element singly, which would be
+    slow. A submitter may select elements of such rows in sixteen games.
+    """
     length = 1 << 24
     type_ = TensorType(F32, (length,))
     instruction = sample("argmax", [type_], lambda b, x: b.argmax(x)).instruction

@@ -82,8 +82,8 @@ def require_evidence(shelf: Shelf, number: int, *announcements: Announcement) ->
 def finishing(
     job: LaneJob, folder: Path, stack: ExitStack, messages: Sequence[State], rows: Rows | None = None
 ) -> tuple[list[Shelf], list[dict[str, Tensor] | BaseException | None]]:
-    """Run lanes 0 and 1, and return their shelves and their results or exceptions. Each lane has its element
-    of `messages` on its shelf as the state of lane 2. Lane 2 itself is never reached.
+    """Run lanes 0 and 1, and return their shelves and their results or exceptions. `messages` has one state
+    for each of these lanes: its shelf holds this state as that of lane 2. Lane 2 itself is never reached.
     """
     shelves = [Shelf(folder / f"shelf{lane}") for lane in range(2)]
     urls = [[served(stack, shelf)] for shelf in shelves]
@@ -221,8 +221,8 @@ def joining(
     honest: Shelf,
     times: int = 1,
 ) -> tuple[Lane, Peers]:
-    """Lane 2, which joins from lane 0, and its peers. Lane 0 announces the state `false` to lane 2 the first
-    `times` times.
+    """Lane 2, which joins from lane 0, and its peers. The first `times` times that lane 2 asks, lane 0
+    announces the false state `false` to it.
     """
     cheats = Shelf(folder / "cheats")
     put(job, cheats, false)

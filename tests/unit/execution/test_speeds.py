@@ -1,5 +1,5 @@
-"""This machine's speed for a program: that of the quickest measured step of the program, or the expected
-speed until enough steps are measured.
+"""This machine's speed for a program is the speed of the quickest measured step of the program. Until enough
+steps are measured, it is the expected speed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Cases for every library function: shapes that pad, fill a row or span blocks, and difficult operands."""
+"""Cases for every library function. Their shapes need padding, fill a row or span several blocks, and their
+operands are difficult.
+"""
 
 from __future__ import annotations
 

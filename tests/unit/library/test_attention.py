@@ -147,7 +147,9 @@ def test_every_shape_has_the_bits_of_the_plain_functions(
 @needs_library
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_masks_of_every_form(whole: int) -> None:
-    """Masks per head, per sample and per key; fills where true or where false; added tables; finite fills."""
+    """Tests masks by head, by query, and by sample and key; fills where the mask is true, or where it is
+    false; finite fill values; and tables that are added.
+    """
     shape = (2, 3, 125, 127, 6, 5)
     _, heads, m, n, *_ = shape
     hidden = causal(m, n)
@@ -237,8 +239,8 @@ def test_rows_without_any_key(whole: int, safe: bool) -> None:
 @needs_library
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_a_row_of_nan_counts_behind_the_keys_that_its_mask_fills(whole: int) -> None:
-    """A NaN or an infinity in a table makes a row of gradients NaN. After a fill, the NaN may remain only at
-    hidden keys.
+    """A NaN or an infinity in an added table makes a whole row of gradients NaN. A fill then overwrites the
+    gradients of all keys that are not hidden, so the NaN remains only at hidden keys. It must remain there.
     """
     m, n, seen = 8, 256, 100
     prefix = torch.arange(n) < 120  # what the keys up to `seen` are rounded up to
@@ -256,7 +258,9 @@ def test_a_row_of_nan_counts_behind_the_keys_that_its_mask_fills(whole: int) -> 
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 @pytest.mark.parametrize("seed", range(6))
 def test_fills_that_end_where_a_block_of_keys_ends(seed: int, whole: int) -> None:
-    """Random tables and masks that hide the last keys, and fills of gradients that end where a block of keys ends."""
+    """Random tables and masks hide the last keys. Fills of gradients end where a block of keys ends, or where
+    the hidden keys begin.
+    """
     r = Random(f"fills {seed}")
     for _ in range(8):
         m, n = r.choice((3, 121, 130)), r.choice((121, 240, 250, 256))

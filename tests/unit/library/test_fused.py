@@ -25,7 +25,7 @@ GELU = {Map.GELU_ERF: False, Map.GELU_TANH: True, Map.GELU_ERF_GRAD: False, Map.
 
 
 class Plain(Fused):
-    """The compiled functions, computed by the library without compiled code."""
+    """The same functions as the compiled ones, computed by the library without compiled code."""
 
     def map(self, function: Map, x: Tensor, g: Tensor | None = None) -> Tensor:
         name = function.name.lower()
@@ -283,8 +283,8 @@ BEYOND: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {
     "a piece of rows that are named": ("scatter_sum", lambda y: y[15:]),
     "a piece of what is made canonical": ("canonical_in_place", lambda y: y.view(-1)[1 << 16 :]),
 }
-"""For each kind of piece, a function that works on such pieces, and a way to select its elements beyond the
-first piece, where the planted errors are.
+"""For each kind of piece: the name of a function that works on such pieces, and a way to select the elements
+of the function's result that lie beyond the first piece. The errors are planted in these elements.
 """
 
 

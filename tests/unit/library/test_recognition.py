@@ -1,4 +1,6 @@
-"""A hint finds the kernel of a library function only if the function has the program's id."""
+"""A hint names a library function and attributes. It finds the function's kernel for a program only if the
+function, with these attributes, gives a program with the same id.
+"""
 
 import pytest
 

@@ -66,8 +66,8 @@ def main(default: str) -> None:
 
 
 def train(default: str, early: bool) -> None:
-    """Print the root of the README's step and that of the state after three steps, which run under a default.
-    If `early`, the step is captured under the default too.
+    """Print two roots: the root of the README's step, and the root of the state after three steps. The three
+    steps run under a default. If `early`, the step is captured under the default too.
     """
     bits = torch.arange(4096)[:, None] >> torch.arange(12) & 1
     data = {"x": bits.float(), "y": bits.sum(1)}

@@ -1,4 +1,4 @@
-"""Runs commands without the right to use files whose mode forbids it, even if root runs the tests."""
+"""Runs commands that may use only files whose mode allows it, even if root runs the tests."""
 
 from __future__ import annotations
 

@@ -28,7 +28,9 @@ OWN = {
     "solver/control.py": "a process of the same user, or of root",
     "solver/orders.py": "a file in the home folder",
 }
-"""Modules that may use the standard library's parser, with the source of what they parse."""
+"""Modules that may use the standard library's JSON parser. Each value says where the text that the module
+parses comes from.
+"""
 
 
 def test_strangers_json_is_not_parsed_by_the_standard_library() -> None:
@@ -86,7 +88,9 @@ def url() -> Iterator[str]:
 
 
 def test_a_node_that_answers_with_brackets_ends_nobody(url: str) -> None:
-    """The standard library's parser would crash, because py_ecc, which draws need, raises the recursion limit."""
+    """The standard library's parser would crash here, because the recursion limit is high: py_ecc raises it,
+    and draws need py_ecc.
+    """
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(100_000)
     try:

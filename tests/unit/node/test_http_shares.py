@@ -1,7 +1,7 @@
 """Requests of one address delay other addresses only a little: each address has one turn at a time.
 
-The tests assert in which order clients are answered, as the app sees it. On Linux every address of
-127.0.0.0/8 is this machine.
+The tests assert the order in which the app answers clients. On Linux every address of 127.0.0.0/8 is this
+machine.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def connected(place: tuple[str, int], host: str) -> socket.socket:
 
 
 class Watched:
-    """An app that counts answers by address. After `pause` answers to other addresses, the app sends a
-    request itself.
+    """An app that counts its answers by address. Each time it has given `pause` answers to other clients, it
+    sends a request itself, as the client given to `begin`.
     """
 
     def __init__(self, pause: int) -> None:
@@ -46,11 +46,13 @@ class Watched:
         self._own: tuple[str, int] | None = None
 
     def begin(self, client: socket.socket) -> None:
-        """From now on, send requests over this client's connection."""
+        """From now on, the app sends its requests over this client's connection."""
         self._own, self.client = client.getsockname(), client
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer a request. The app sends its own request on the server's thread, directly after it has counted."""
+        """Answer a request. If the app then sends a request itself, it does so on the server's thread,
+        directly after it has counted.
+        """
         if scope["client"] == self._own:
             self.between.append(self._answered)
             self._answered = Counter()
@@ -69,9 +71,11 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answers_between(flood: list[tuple[str, int]], host: str) -> list[Counter[str]]:
-    """Return, for each of ten requests from `host`, how many answers each address got before `host` did.
+    """Return, for each of ten requests from `host`, how many answers each address got between the request and
+    its answer.
 
-    Meanwhile, each address in `flood` sends requests without a pause, on that many connections.
+    Meanwhile, the addresses in `flood` send requests without a pause. `flood` gives the number of connections
+    for each address.
     """
     app = Watched(pause=500)
     with served(app) as place, ExitStack() as stack, connected(place, host) as client:

@@ -1,4 +1,4 @@
-"""Databases are migrated in whole steps, after a copy; a file that is refused stays unchanged."""
+"""A database is copied, and then migrated in whole steps. A file that is refused stays unchanged."""
 
 from __future__ import annotations
 

@@ -29,7 +29,9 @@ Event = ChainError | Callable[[], None]
 
 
 class Script(Node):
-    """A node whose ticks raise or call the `events` in order; after the last one, the node stops."""
+    """A node that takes one of `events` at each tick, in order. It raises the event if it is an error, and
+    otherwise calls it. At the tick after the last event, the node stops.
+    """
 
     def __init__(
         self, *events: Event, patience: float = 60.0, poll: float = 0.001, earlier: Sequence[Node] = ()

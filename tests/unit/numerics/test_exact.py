@@ -113,8 +113,8 @@ def test_zero_rows_and_exact_cancellation_give_positive_zero() -> None:
 
 
 def test_rows_far_below_one_keep_their_bits() -> None:
-    """Sums keep rows of any magnitude. Products with 20 bits keep values from 2^-115 on (arithmetic.md
-    section 9, point 3).
+    """Sums keep rows of any magnitude. Products with 20 bits keep values of magnitude 2^-115 and above
+    (arithmetic.md section 9, point 3).
     """
     tiny = torch.tensor([[2.0**-120, 2.0**-121]])
     assert float(sums.sum_f32(tiny)) == 2.0**-120 + 2.0**-121

@@ -94,8 +94,8 @@ def test_layouts_are_told_apart() -> None:
 @pytest.mark.parametrize("kernel", HERE, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize(("px", "py"), PAIRS[1::2])
 def test_every_kernel_passes_in_every_corner(kernel: ProductKernel, px: int, py: int) -> None:
-    """The calls have all orders of the operands, with and without gaps, batches, given exponents and a bias.
-    Their tiles are whole and partial.
+    """The calls cover all orders of the operands, operands with and without gaps, batches, given exponents,
+    and a bias. Their tiles are whole or partial.
     """
     x, y = torch.zeros(6, 125, 300), torch.zeros(6, 133, 300)
     seen: set[ShapeClass] = set()

@@ -1,4 +1,6 @@
-"""The lists of docs/spec/arithmetic.md section 6, run from the page, have the bits of the vectors."""
+"""The operation lists of docs/spec/arithmetic.md section 6 are run from the page. Their results have the bits
+of the test vectors.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ PAGE = REPOSITORY / "docs" / "spec" / "arithmetic.md"
 
 @dataclass(frozen=True)
 class F32:
-    """An f32 by its bits, with the operations of section 2."""
+    """An f32, stored as its bits, with the operations of section 2."""
 
     bits: int
 

@@ -51,7 +51,7 @@ class Pool:
 
 
 def _scatter_sum(p: Pool) -> Value:
-    """A `scatter_sum` of a random value, with the first elements of a random value as the index."""
+    """A `scatter_sum` of a random value. The first elements of a second randomly chosen value are its index."""
     x = p.b.pad_rows(p.b.cast(p.ranked, DType.I64), 0)
     index = p.b.cast(p.b.strided(p.ranked, (x.shape[-1],), (1,)), DType.I32)
     return p.b.scatter_sum(index, x, p.r.randint(1, 9))
@@ -126,7 +126,7 @@ class Loop:
 def random_loop(r: random.Random) -> Loop:
     """A loop with one or two carried values and one fixed value.
 
-    The body returns the latest values of the carried types.
+    For each carried value, the body returns the latest value of the same type.
     """
     b = Bounded("body")
     kept = r.randint(1, 2)
@@ -143,7 +143,9 @@ def random_loop(r: random.Random) -> Loop:
 def random_program(
     r: random.Random, callees: list[Program], moves: int = 35, loops: Sequence[Loop] = ()
 ) -> Program:
-    """A random program with a key and two to five more inputs, calls of the callees, and the loops."""
+    """A random program. Its inputs are a key and two to five more. It calls each of the callees, and contains
+    each of the loops.
+    """
     b = Bounded("random")
     pool = Pool(b, r, [b.input(TensorType(DType.U32, (2,)))])
     pool.values.extend(

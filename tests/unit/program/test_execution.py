@@ -80,7 +80,9 @@ def test_fast_equals_traced(seed: int) -> None:
 
 
 def _bits(xs: Sequence[Tensor], ys: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
-    """Pairs of tensors that can be viewed as bytes: rank 1 or more, the first one contiguous."""
+    """Pair the tensors, so that each pair can be viewed as bytes: all have rank 1 or more, and the first one
+    of each pair is contiguous.
+    """
     return [(torch.atleast_1d(x).contiguous(), torch.atleast_1d(y)) for x, y in zip(xs, ys, strict=True)]
 
 
@@ -283,7 +285,9 @@ def test_cost_counts_operations_of_primitives_and_callees() -> None:
 
 
 def test_every_element_of_a_trace_follows_from_its_operands() -> None:
-    """Every primitive of random programs is judged as by an arbiter."""
+    """For every primitive in random programs, elements of the result are computed from the operands, as an
+    arbiter does. They must equal the elements in the trace.
+    """
     for seed in range(20):
         r = random.Random(seed)
         program = random_program(r, [], moves=40)

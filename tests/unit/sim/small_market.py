@@ -51,11 +51,13 @@ GAS_TASK, GAS_ATTEST, GAS_DISPUTE, GAS_DEFENCE = 0.5, 0.07, 0.6, 0.4
 REPLAY = 66
 """The cost of a replay in tokens: 1.1 times the training of the only segment."""
 SPOKE = 3 + 2
-"""The cost of a game plus the fee of a seat: what a challenging seat receives in addition to the reward and
-the bond.
+"""The cost of a game plus the fee of a seat. A seat that challenges receives this in addition to the reward
+and the bond.
 """
 SLASH_BURNED = 1000 - 50 - 100
-"""What burns of a slashed stake if no seat has a claim: the stake less the reward and the restitution."""
+"""The part of a slashed stake that is burned if no seat has a claim: the stake less the reward and the
+restitution.
+"""
 SILENCE = 2 + 1
 """What silence costs an account: the fee of a seat plus the fee of a draw."""
 

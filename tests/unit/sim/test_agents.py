@@ -33,7 +33,7 @@ from sim.units import TOKEN
 
 PARAMETERS = MarketParameters(segments=40, budget=100 * TOKEN, restitution=0)
 SEEN = list(product([True, False], repeat=3))
-"""All combinations of served, hit and attested by others."""
+"""All combinations of three flags: the solver serves, a replay would differ (a hit), and others have attested."""
 
 
 def flags(*values: bool) -> Flags:
@@ -47,7 +47,9 @@ def seats(luck: float = 0.5, gas: float = 1.0) -> Seats:
 
 
 NOBODY, SERVED, OTHERS, EVERYBODY = "00000000", "11110000", "10101010", "11111111"
-"""Decisions, one digit for each entry of SEEN: to act never, if served, if others attested, and always."""
+"""Four rules, with one decision (a digit) for each entry of SEEN: never act, act if served, act if others
+have attested, and always act.
+"""
 HONEST = (SERVED, "00110000", "11001111")
 """An honest verifier replays if served, attests if the replay agrees, and challenges otherwise."""
 BLIND = (NOBODY, SERVED, NOBODY)

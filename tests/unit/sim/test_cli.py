@@ -80,7 +80,7 @@ def test_help_takes_little_more_than_typer_itself(tmp_path: Path) -> None:
 
 
 def seconds(*arguments: object, folder: Path, code: str) -> float:
-    """Processor time of the command, which does not depend on other work on the machine."""
+    """The processor time that the command uses. It does not depend on other work on the machine."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert "Usage:" in run(*arguments, folder=folder, code=code).stdout
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

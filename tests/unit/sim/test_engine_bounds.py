@@ -56,8 +56,8 @@ def test_costs_and_gains_beyond_62_bits_are_refused(rounds: int, changed: dict[s
 
 
 def test_costs_and_gains_by_hand() -> None:
-    """The 18 replays cost 5 tokens each: 8 of 2 seats with 2 segments that are drawn twice, and 10 of a
-    bystander that may replay all segments.
+    """There are 18 replays, which cost 5 tokens each. Two seats with 2 segments each are drawn twice, which
+    gives 8 replays. A bystander may replay all 10 segments.
 
     There are also 4 attestations and 12 games: 4 of the seats, 3 of the griefer, 4 of the submitter, and one
     in another account's place.
@@ -86,8 +86,8 @@ def test_capital_by_hand() -> None:
     """Capital costs 100 % a year. The submission takes 0.1 years, the settlement 0.2, and each side of a game
     0.5.
 
-    4 seats lock 1 + 1 tokens each. Bonds of 3 tokens are locked in 4 + 4 + 3 games: those of the seats, the
-    submitter and the griefer.
+    4 seats lock 1 + 1 tokens each. A bond of 3 tokens is locked in each of 11 games: 4 of the seats, 4 of the
+    submitter and 3 of the griefer.
     """
     parameters = MarketParameters(
         **dict.fromkeys(("gain", "training_cost", "gas_price"), 0),

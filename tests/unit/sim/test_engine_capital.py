@@ -18,7 +18,7 @@ from tests.unit.sim.small_market import play
 
 TIMES: Mapping[str, Any] = {"training_time": YEAR // 10, "audit_time": YEAR // 5, "game_time": YEAR // 20}
 TRAINED, AUDITED, PLAYED = 0.1, 0.2, 0.1
-"""Times in years. A game takes the time of both sides."""
+"""Times in years. A game takes twice `game_time`, once for each side."""
 ESCROW = 100 + 2 + 8
 PENALTY, STAKE, SEAT, BOND = 10, 1000, 2 + 1, 20
 

@@ -1,4 +1,6 @@
-"""Redraws seat by seat: an account that attested keeps its seat, and later accounts see its attestation."""
+"""Only seats that are silent or empty are drawn again. An account that attested keeps its seat, and accounts
+that are drawn later see its attestation.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from sim.parameters import MarketParameters
 
 
 class Seated(Checker):
-    """Seats the accounts in `drawn`, draw by draw. Records the requested seats and the bound accounts."""
+    """A checker that gives the seats to the accounts in `drawn`, one entry for each draw. It records, for
+    each redraw, the seats that are asked for and the accounts that are already bound to the task.
+    """
 
     drawn: Sequence[Sequence[int]]
 

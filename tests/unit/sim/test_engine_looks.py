@@ -37,8 +37,8 @@ def looked(*verifiers: Any, solver: Solver | None = None, **changed: Any) -> Col
 
 
 def submitted(looks: int, draws: int) -> float:
-    """The profit of a submitter that pays the price, one seat with its draw, and this many looks and draws of
-    looks.
+    """The profit of a submitter that pays the price, one seat, the draw of the seat, `looks` looks, and
+    `draws` draws of looks.
     """
     return -(60 + FEE + DRAW + looks * FEE + draws * DRAW)
 
@@ -69,7 +69,7 @@ def test_a_rubber_stamp_that_is_looked_at_loses_lock_and_fee() -> None:
 
 
 def test_who_hides_loses_its_lock_to_any_looker() -> None:
-    """Even a lazy looker catches the account that hides, without a replay or an accusation."""
+    """Any looker catches an account that hides, even a lazy looker: neither a replay nor an accusation is needed."""
     found = looked((Hiding(), 2))
     each(found, settled=1, caught=1, burned=LOCK / 2)
     each(found, profit_verifier_hiding=-LOCK / 2 + FEE - 2 * GAS_ATTEST, profit_solver_honest=-GAS_TASK)
@@ -150,8 +150,8 @@ def test_a_look_locks_as_long_as_a_seat() -> None:
 
 
 def test_four_levels_and_as_many_looks_as_segments() -> None:
-    """If the first level picks all three seats, no looks are left for the higher levels. If a level picks
-    fewer, higher levels follow.
+    """If the first level picks all three seats, no looks are left for the higher levels. If it does not pick
+    all seats, the higher levels may pick looks too.
     """
     found = looked((Verifier(), 20), verifiers=3, segments=3)
     each(found, looks=3, profit_submitter=-(60 + 3 * FEE + DRAW + 3 * FEE + DRAW))

@@ -29,7 +29,9 @@ ENDS = ("settled", "convicted", "escaped", "unsold")
     ],
 )
 def test_engine_and_plain_model_agree(changed: dict[str, Any], honest: int, share: float) -> None:
-    """The ends, the burned tokens, and all profits but the rubber stamps' agree within 4 standard errors."""
+    """How tasks end, the burned tokens, and the profits agree within 4 standard errors. The profits of rubber
+    stamps are not compared.
+    """
     parameters = MarketParameters().with_values(changed)
     solver = Lazy(share) if share else Solver()
     people = population(

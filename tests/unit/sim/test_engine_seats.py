@@ -99,7 +99,9 @@ def test_each_account_of_a_redraw_is_offline_by_itself() -> None:
 
 @pytest.mark.parametrize(("solver", "false"), [(Solver(), 0), (Lazy(1.0), 1), (Withholder(), 1)])
 def test_a_task_that_is_never_drawn_pays_half_of_the_price(solver: Solver, false: int) -> None:
-    """No account is drawn in time. The escrow still pays the draw, because a stopped beacon only delays it."""
+    """The beacon stops, so no account is drawn in time. The escrow still pays for the draw, because the draw
+    is only delayed.
+    """
     price = 60 if not false else 0
     found = play(solver, (Verifier(), 1), beacon_stops=1.0)
     each(found, stalled=1, false=false, escaped=0, burned=0, fees=0, profit_verifier_honest=0)

@@ -86,7 +86,9 @@ def test_ends_in_the_chains_amounts(amounts: tuple[int, ...], silent: int) -> No
 
 
 def test_fees_are_owed_to_attested_seats_elsewhere() -> None:
-    """Each of the four seats has two segments. The rows convict segment 3, segment 1 and no named segment."""
+    """Each of the four seats has two segments. There are three rows: the first convicts segment 3, the second
+    convicts segment 1, and the third names no segment.
+    """
     attested = np.array([[True], [True], [False], [True]]) & np.ones(3, dtype=bool)
     spoke = np.array([[False], [False], [False], [True]]) & np.ones(3, dtype=bool)
     segments = np.array([[1, 2, 2, 2], [3, 4, 4, 4]])[:, :, None] + np.zeros(3, dtype=int)

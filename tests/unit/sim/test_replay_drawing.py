@@ -42,8 +42,8 @@ def test_seats_stay_empty_where_everybody_is_bound(bound: list[int]) -> None:
 
 
 def test_a_draw_tries_256_slots() -> None:
-    """The seed's numbers name the slot of the only free account for the first time at number 257, or at
-    number 256 if the first word is skipped.
+    """Only one account is free. The seed's 257th number is the first that names its slot, so the account is
+    not drawn. If the first word is skipped, that is number 256, and the account is drawn.
     """
     slots, bound = [1] * 400, range(1, 400)
     seed = next(seed for seed in seeds(3_000) if first(seed, 400, 257) == 256)

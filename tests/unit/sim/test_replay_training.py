@@ -1,5 +1,5 @@
-"""Training in a replay: a given number of segments, from the first one on, is false, each in one element
-inside a call.
+"""Training in a replay: a given number of segments are false, counted from the first segment on. Each false
+segment is false in one element, inside a call.
 """
 
 from __future__ import annotations

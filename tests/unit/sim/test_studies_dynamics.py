@@ -72,7 +72,9 @@ def test_sentences_follow_trajectories(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made_up(late: dict[float, float], swing: float = 0.0) -> Table:
-    """Trajectories: for each stake, `late` gives the share of cheating; every other epoch adds `swing`."""
+    """Trajectories. For each stake, `late` gives the share of cheating. In epochs with an odd number, the
+    share is higher by `swing`.
+    """
     epochs = np.arange(dynamics.EPOCHS)
     points = [{**POINT, "rule": REPLICATOR, "checking": 0.03, "stake": stake} for stake in late]
     columns = {name: np.array([point[name] for point in points], float) for name in points[0]}

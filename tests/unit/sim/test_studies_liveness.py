@@ -92,7 +92,7 @@ def test_a_sweep_is_as_large_as_its_points(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_dear_gas_by_hand() -> None:
-    """A seat has 4 segments at a fee of 2. Its pay and the avoided loss for silence are 16.1 together; the
+    """A seat has 4 segments at a fee of 2 each. Its pay, plus what it would lose by silence, is 16.1. The
     replays cost 13.2, and the gas of an attestation costs 0.07.
     """
     values = {"training_cost": 60 * TOKEN, "gas_price": 1e-6, "gas_attest": 70_000, "audit_fee": 2 * TOKEN}

@@ -61,7 +61,9 @@ def test_bids_of_drawn_tasks(market: Market, form: Form, rule: auctions.Auction)
 
 
 def test_descending_bids_end_within_an_undercut_of_the_second_price() -> None:
-    """With steps of 2 %, descending bids end within 2 % of the second price. Steps of late bids go up to 64 %."""
+    """Descending bids have steps of 2 %, and end within 2 % of the second price. Late bids have steps of up
+    to 64 %, and end higher.
+    """
     for bidders in (3, 5, 20):
         market = Market(bidders, 30 * 10**6, 90 * 10**6, 90 * 10**6)
         second = second_price(market)

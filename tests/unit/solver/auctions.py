@@ -183,8 +183,8 @@ class Stand:
         return Context.engaged(self.context, *stages)
 
     def fetch(self, _context: Context, asked: Terms, seconds: float) -> None:
-        """Note the try. Unless the bundle's manifest is there, write a file, wait for `go`, and raise
-        `failure` if it is set.
+        """Note the try. If the bundle's manifest is already in the candidate's folder, do nothing else.
+        Otherwise write a file, wait for `go`, and raise `failure` if one is set.
         """
         self.tries.append((asked.bundle_hash, seconds))
         if (self.candidates_folder / asked.bundle_hash.hex() / MANIFEST).is_file():

@@ -88,7 +88,9 @@ class Done(Exception):
 
 
 class _Turns(Turns):
-    """Turns in which the first of several simultaneous urgent turns waits for the training step in progress."""
+    """Turns of a simulated solver. If several urgent turns are asked for at the same time, the first of them
+    waits for the training step in progress.
+    """
 
     def __init__(self, machine: Machine) -> None:
         super().__init__()
@@ -96,7 +98,7 @@ class _Turns(Turns):
 
     @contextmanager
     def urgent(self, between: Callable[[], None] = lambda: None, by: float = -inf) -> Iterator[None]:
-        """An urgent turn as in the solver, which begins after the training step in progress."""
+        """An urgent turn as in the solver. It begins after the training step in progress."""
         if not self._urgent:
             self._machine.end_step()
         with super().urgent(between, by):
@@ -106,7 +108,7 @@ class _Turns(Turns):
 
     @contextmanager
     def reserved(self) -> Iterator[None]:
-        """A reservation as in the solver, after which training continues."""
+        """A reservation as in the solver. Training continues after it."""
         with super().reserved():
             yield
         if not self._urgent:
@@ -149,7 +151,7 @@ class Machine:
         return self.late
 
     def _wait(self, seconds: float) -> None:
-        """Advance to the next look that finds something new. Nothing is due now."""
+        """Advance to the next look that finds something new. The solver calls this when nothing is due."""
         for game in self.games:
             game.settle(self.now)
         if self.late or all(game.over for game in self.games):

@@ -28,7 +28,9 @@ def whole(engagements: Sequence[Engagement], clocks: Clocks) -> Refusal | None:
 
 
 def with_just_the_time(tasks: list[Task], clocks: Clocks, random: Random, test: Test) -> list[Task]:
-    """The tasks with random windows, made longer only until `test` accepts them."""
+    """Give the tasks random windows, lengthen the windows only until `test` accepts the tasks, and return the
+    tasks.
+    """
     windows = {task.engagement.name: random.choice((0.0, random.uniform(0, 200))) for task in tasks}
     while True:
         tasks = [

@@ -292,11 +292,11 @@ def test_games_of_all_tasks_together_are_to_be_answered_in_time() -> None:
 
 
 def test_a_program_that_is_not_known_counts_by_its_terms() -> None:
-    """Until its bundle is read, a task that is considered counts without traces, but a taken task counts with
-    the most that its terms allow.
+    """Until a program's bundle is read, a task that the solver considers counts without traces. A task that
+    the solver has taken counts with the most that its terms allow.
 
-    In each game, that is one run of the step at 10^6 operations a second, and 107 hashings of a value with
-    one byte for every seven operations of the step.
+    In each game, this most is one run of the step at 10^6 operations a second, and 107 hashings of a value
+    that has one byte for every seven operations of the step.
     """
     assert decide(TERMS, replace(FIGURES, traces={})) == decide(TERMS, FIGURES)
     other = replace(TERMS, program_id=b"\2" * 32, clock=880)

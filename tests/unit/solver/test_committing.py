@@ -1,5 +1,5 @@
-"""A commitment extends the root that the chain has when the commitment is sent, not the root of the round
-that asked for it.
+"""A commitment extends the root that the chain has when the commitment is sent, not the root that the chain
+had in the round that asked for the commitment.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Chain:
 
 
 class Behind(Chain):
-    """A chain that mines earlier commitments to `tree` at the given sizes, one just before each new
-    transaction.
+    """A chain with earlier commitments that are not yet mined. Just before each new transaction, it mines one
+    of them: a commitment to `tree` at the next of the given sizes.
 
     It refuses a commitment with a false proof.
     """

@@ -49,7 +49,9 @@ def test_every_answer_is_in_time_if_any_order_answers_all_in_time(games: list[tu
 
 
 ANSWER = st.tuples(st.integers(0, 5), st.integers(0, 40))
-"""Seconds of an answer, and the challenger's seconds before it asks for that answer."""
+"""A pair: the seconds that the solver takes for an answer, and the seconds that the challenger takes before
+it asks for that answer.
+"""
 
 
 @given(st.lists(st.lists(ANSWER, max_size=20), max_size=GAMES_AT_ONCE), st.integers(0, 3))
@@ -72,8 +74,8 @@ def test_no_clock_runs_out_whatever_is_asked_in_sixteen_games(
 
 
 def play(games: list[list[tuple[int, int]]], inclusion: int) -> list[int]:
-    """The seconds that the solver's clock runs in each game if the game with the least time left is always
-    answered first.
+    """The seconds that the solver's clock runs in each game. The solver always answers the game with the
+    least time left first.
 
     A game's clock runs from a question until the answer is mined. All games are opened at once.
     """

@@ -52,7 +52,7 @@ class Stand:
         """Number of earlier deployments: 0 or 1."""
         self.booked = 0
         self.outside = 0
-        """Number of reads of a task outside the view of one block."""
+        """How often a task was read without an open view of a block."""
 
     @contextmanager
     def view(self) -> Iterator[SimpleNamespace]:

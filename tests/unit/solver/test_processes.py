@@ -1,4 +1,6 @@
-"""A solver's training by worker processes has the roots of one process, even if a worker is killed."""
+"""A solver's training by worker processes gives the same roots as training in one process, even if a worker
+is killed.
+"""
 
 from __future__ import annotations
 

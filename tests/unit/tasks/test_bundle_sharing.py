@@ -1,4 +1,4 @@
-"""Tensors of a bundle with equal bytes are read once and shared; initial states are fresh in each run."""
+"""In a bundle, tensors with equal bytes are read once and shared. Initial states are fresh in each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cost of claims to a seat, and of their delay to the solver: the figures of docs/security.md."""
+"""What claims cost a seat, and what the delay by claims costs the solver: the figures of docs/security.md."""
 
 import pytest
 

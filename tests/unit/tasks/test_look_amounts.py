@@ -115,10 +115,11 @@ def test_no_lock_deters_where_no_looker_is_honest() -> None:
 
 
 def test_looks_put_the_settlement_off() -> None:
-    """Hours by hand: a draw comes 25 h after its request, and attestations come after 12 h of 24 h.
+    """Hours by hand. A draw comes 25 h after its request. Attestations come after 12 h of their 24 h, and
+    then the next draw is requested.
 
-    So the look draw comes at 37 h, 13 h after the seats' deadline. If it picks a look, the next draw comes at
-    74 h, 13 h after the looks' deadline.
+    So the first draw of looks comes at 37 h, 13 h after the seats' deadline. If it picks a look, the next
+    draw comes at 74 h, 13 h after the looks' deadline.
     """
     made = replace(on_l2(), draw_delay=25 * 3600, attest_period=DAY)
     e = Fraction(1, 10)

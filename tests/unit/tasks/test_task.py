@@ -105,8 +105,8 @@ def test_looks_pay_one_segment_and_bind_a_level_longer_each() -> None:
 
 
 def test_the_least_speed_is_of_all_segments_and_rounded_up() -> None:
-    """The time limit for replaying all segments is the attestation period or, with looks, a move time,
-    because looks may accuse all of them.
+    """All segments of a seat must be replayed within the attestation period. With looks, they must be
+    replayed within a move time, because looks may accuse all of them.
     """
     plain = terms(
         segments_per_verifier=2,

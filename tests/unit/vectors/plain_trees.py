@@ -75,7 +75,9 @@ class PlainTrees:
     def _roots(
         self, old_size: int, size: int, proof: list[bytes], old_root: bytes, *, known: bool
     ) -> tuple[bytes, bytes] | None:
-        """The roots of a node's first `old_size` leaves and of all; None if the proof's length is wrong."""
+        """The root of a node's first `old_size` leaves and the root of all its leaves. None if the proof's
+        length is wrong.
+        """
         if old_size == size:
             if known:
                 return None if proof else (old_root, old_root)

@@ -139,8 +139,9 @@ def test_an_accusation_drops_the_game_within_a_move_time(
 
 
 def test_a_game_that_is_shorter_than_a_move_time_is_dropped_in_its_clock(scene: Asking) -> None:
-    """The look has spent 5 s of its clock. If a move time is as long as the clock, the game can be dropped
-    until its deadline.
+    """The look has spent 5 s of its clock. It can drop the game for 5 s plus a move time from now, but not
+    after the game's deadline. If a move time is as long as the clock, it can drop the game until the
+    deadline.
     """
     state = replace(scene.state, challenger_spent=5)
     assert state.droppable_until(CLOCK, MOVE_TIME) == NOW + 5 + MOVE_TIME

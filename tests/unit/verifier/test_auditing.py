@@ -205,7 +205,10 @@ def test_what_a_challenged_solver_withholds_is_attested_by_ones_own_run(database
 def test_a_challenged_task_is_run_after_other_own_seats_and_only_for_one_that_can_attest(
     database: Database,
 ) -> None:
-    """The run comes before segments of others' seats, which a whistleblower may never finish."""
+    """The run of a challenged task comes after the own seats of other tasks, but before the segments of
+    others' seats, because a whistleblower may never finish those. There is no run if no own seat can attest
+    any more.
+    """
     scene = Scene(database, Withheld(), whistleblow=True)
     scene.due(DRAWN)
     other = replace(DRAWN, view=replace(VIEW, task=2))
@@ -219,7 +222,9 @@ def test_a_challenged_task_is_run_after_other_own_seats_and_only_for_one_that_ca
 
 
 def test_where_there_are_jurors_nothing_is_run_from_its_start(database: Database) -> None:
-    """Only a whistleblower runs such a task, after a jury has found that data is withheld."""
+    """If a task has jurors, only a whistleblower runs it from its start, after a jury has found that data is
+    withheld.
+    """
     unpaid = replace(DRAWN, view=replace(VIEW, status=TaskStatus.UNPAID))
     for whistleblow, seen, runs in ((True, DRAWN, 0), (False, unpaid, 0), (True, unpaid, 5 + RESULT - 1)):
         fetches, replays = Order(), Order()

@@ -223,7 +223,9 @@ def test_the_states_that_are_missing_are_claimed_the_first_one_first(scene: Scen
 def test_what_is_claimed_is_missing_and_no_jury_had_it(
     scene: Scene, here: set[int], answered: set[int], item: int | None
 ) -> None:
-    """The solver serves the states before some segments; a jury had some of the others."""
+    """The solver has served some states, and a jury had others. The seat claims the first item that neither
+    covers, if there is one.
+    """
     scene.replayer.here, scene.answered = here, answered
     found = [job.work for job in jobs(scene.context, LATE)]
     assert [cast(Any, work).args[-1] for work in found] == ([] if item is None else [item])

@@ -32,10 +32,10 @@ ASKS = Challenge(1, LOOK, ME, 2, bytes(32), b"", asks=True)
 
 
 class Scene:
-    """A task whose time for challenges is over, with a look by an own account at another account's seat.
+    """A task whose time for challenges is over. One of our accounts has a look at another account's seat.
 
-    The look is attested, and its replay found another root than the seat revealed. The solver's step tree is
-    on the chain.
+    The look is attested. Its replay found a root other than the one that the seat revealed. The solver's step
+    tree is on the chain.
     """
 
     def __init__(self, database: Database) -> None:

@@ -1,4 +1,6 @@
-"""What looks have revealed on a simulated chain: it counts only while the contract's state agrees."""
+"""The data that is made public in looks, on a simulated chain. The data counts only while the contract's
+state agrees with it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks of one account at another account of the same process: neither harms the other."""
+"""One account of a process looks at another account of the same process: neither harms the other."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def share(scene: Scene, ours: bool) -> None:
 def test_a_lock_is_taken_from_a_stranger_alone_that_opened_nothing(
     database: Database, monkeypatch: pytest.MonkeyPatch, ours: bool
 ) -> None:
-    """The time for opening passed while the process was down."""
+    """A seat has opened nothing, because the time for opening passed while the process was down. Its lock is
+    taken only if it belongs to another process.
+    """
     monkeypatch.setattr(looking, "digest_parts", lambda *_: None)
     monkeypatch.setattr(looking, "salted_seats", lambda *_: [None])
     scene = Scene(database)

@@ -184,7 +184,7 @@ def test_a_result_is_held_for_a_while_after_its_task_was_settled(
 def test_no_flood_of_salts_keeps_an_attestation_waiting(
     node: VerifierNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An attestation is made even while the chain does not answer for the seats for which the salts are offered."""
+    """An attestation is made even while the chain does not answer the requests that the offered salts need."""
     seen = observation(seats=tuple(seat(number, OTHER, attested=True) for number in range(2 * SENDERS)))
     asked, let_go, attested = Event(), Event(), Event()
     due: list[Job] = []

@@ -1,4 +1,6 @@
-"""Which tasks are looked at: open ones at once, past ones in batches, and all that bind own accounts."""
+"""Which tasks a verifier looks at. It looks at open tasks at once. It checks past tasks in batches, and looks
+at those in which its accounts may be bound.
+"""
 
 from __future__ import annotations
 

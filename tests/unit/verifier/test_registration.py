@@ -103,13 +103,17 @@ def test_all_accounts_of_a_process_share_what_is_done_in_time_whatever_they_are_
 def test_an_offer_that_could_not_be_kept_beside_the_others_is_not_made(
     others: dict[str, float], given: dict[str, Any]
 ) -> None:
-    """The setting alone is too fast, the other account takes everything, or the setting exceeds the rest."""
+    """Three cases: the setting `seat_speed` alone is too fast; the other account takes everything; the
+    setting exceeds what the other account leaves.
+    """
     with pytest.raises(SettingsError, match=r"setting seat_speed: .*needed within 1 h"):
         registered(1, others, speed=6e9, **given)
 
 
 def test_where_periods_are_short_seats_are_reckoned_with_ten_times_what_is_beside_computing() -> None:
-    """A development chain has periods of two seconds, which are too short for a transaction."""
+    """A development chain has periods of two seconds, which are too short even for a transaction. There,
+    seats are reckoned with periods ten times as long as the transaction and the looks take.
+    """
     seats = standing("a", 1.0, 2, Clocks(2.0, 0.5))
     assert seats.shortest == 10 * (2 + 65 * 0.5)
     assert seats.beside == pytest.approx(0.2 * seats.shortest)

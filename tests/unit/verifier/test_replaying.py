@@ -239,7 +239,9 @@ def test_roots_of_another_tree_are_not_taken_for_the_committed_ones(tmp_path: Pa
 
 
 def test_bytes_that_no_tensor_has_do_not_pass_for_a_state(tmp_path: Path) -> None:
-    """No honest replay gives a root over a NaN that is not canonical, so the segment before it is false."""
+    """The committed root of checkpoint 1 is over a NaN that is not canonical. No honest replay gives that
+    root, so segment 1, which ends there, is false.
+    """
     states = run()
     state = dict(states[4])
     state["weights"] = torch.full((300,), float("nan"))
@@ -264,7 +266,9 @@ def test_a_run_from_the_start_goes_on_where_it_was_left(tmp_path: Path) -> None:
 
 
 class Flipping:
-    """An honest executor that once flips a bit of the state after one step."""
+    """An executor that flips a bit of the state once, after step `wrong_step`. Everything else that it does
+    is honest.
+    """
 
     def __init__(self, wrong_step: int) -> None:
         self._wrong_step = wrong_step
@@ -326,7 +330,7 @@ def test_a_damaged_kept_state_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_a_damaged_state_takes_no_other_with_it(tmp_path: Path) -> None:
-    """A solver that is challenged might refuse to serve again what it served before."""
+    """If one kept state is damaged, the others stay. A challenged solver might refuse to serve them again."""
     told = Told(HONEST, checkpoint_roots(HONEST))
     first = replayer(tmp_path, told)
     for segment in (2, 3):
@@ -424,8 +428,8 @@ class Meanwhile(HonestExecutor):
 
 
 def interrupted(folder: Path, then: Callable[[States, Database], None]) -> tuple[Replayer, Database]:
-    """A replayer that audits from its own run, and its database. `then` is called on another thread, once,
-    while that run computes the last segment.
+    """A replayer and its database. The solver serves no states, so the replayer audits from its own run.
+    `then` is called on another thread, once, while that run computes the last segment.
     """
     database = Database(folder / "verifier.sqlite", Identity("a", "b", "c"))
     executor = Meanwhile((tiny.SEGMENTS - 1) * tiny.STEPS + 1, lambda: then(states, database))
@@ -457,7 +461,9 @@ def test_our_own_run_has_no_gap_if_another_thread_drops_a_state_meanwhile(tmp_pa
 
 
 def test_a_gap_that_an_earlier_release_left_is_filled(tmp_path: Path) -> None:
-    """Without the solver's roots, the whole of our own run is compared with the commitment."""
+    """The database lacks states in the middle of our own run. The solver serves no roots, so the whole run is
+    compared with the commitment.
+    """
     told = Told(HONEST)
     assert replayer(tmp_path, told).audit(committed(HONEST), RESULT) == Equal(digests(HONEST, RESULT))
     database = Database(tmp_path / "verifier.sqlite", Identity("a", "b", "c"))

@@ -99,8 +99,8 @@ def test_the_least_fee_of_a_seat_is_its_gas_and_its_stakes_capital() -> None:
 def test_default_offers_take_the_recommended_terms_from_some_budget_on(
     chain: Chain, tokens: int, from_budget: int
 ) -> None:
-    """From that budget on, the fee of a look, which here equals that of a seat, reaches the default floor at
-    the gas price of the terms.
+    """From `from_budget` on, the fee of a look reaches the default floor at the gas price of the terms. Here,
+    the fee of a look equals the fee of a seat.
     """
     least = settings().least_seat_fee(tokens * TOKEN, int(chain.gas_price * 10**9)).units
     for budget in (from_budget - 1, from_budget, 10 * from_budget):

@@ -21,7 +21,9 @@ PATIENCE = 0.5
 PLENTY = 60.0
 """Seconds that a client waits for a solver that answers at once; enough on any machine."""
 FAILURES = 2
-"""Failures in a row after which a solver is not asked for a while, because each may take the whole patience."""
+"""After this many failures in a row, a solver is not asked for a while, because each failure may take the
+whole patience.
+"""
 ROOTS = [sha256(bytes([i])).digest() for i in range(tiny.SEGMENTS + 1)]
 WEIGHTS = bytes(tiny.WEIGHTS.nbytes)
 
@@ -180,7 +182,7 @@ def test_a_solver_that_wastes_time_is_not_asked_again_for_a_while() -> None:
 
 
 def dawdles(connection: socket.socket, target: str) -> None:
-    """Sends each group in time, but not both together."""
+    """Sends each group within the client's patience, but takes longer for both groups together."""
     time.sleep(0.6 * PATIENCE)
     answers(WEIGHTS if target.endswith("/0") else bytes(4))(connection, target)
 

@@ -1,4 +1,6 @@
-"""Fills a journal with the methods of an earlier commit, in that commit's tree, and prints what they read."""
+"""Runs in the tree of an earlier commit. Fills a journal by that commit's methods, and prints what these
+methods read from it.
+"""
 
 import json
 import sys

@@ -1,4 +1,6 @@
-"""Fills a solver's database with the methods of an earlier commit, in its tree, and prints what they read."""
+"""Runs in the tree of an earlier commit. Fills a solver's database by that commit's methods, and prints what
+these methods read from it.
+"""
 
 import json
 import sys

@@ -1,4 +1,5 @@
-"""Fills a verifier's database with the methods of an earlier commit, in its tree, and prints what they read.
+"""Runs in the tree of an earlier commit. Fills a verifier's database by that commit's methods, and prints
+what these methods read from it.
 
 Roots and salts are one byte repeated 32 times. Records that a format lacks are left out.
 """

@@ -1,6 +1,6 @@
-"""Training code whose next step differs from the traced one, or only seems to.
+"""Training code whose next step differs from the traced step, or only seems to differ.
 
-Each trap states whether `capture` refuses it, and why, or computes what torch does.
+Each trap states what `capture` must do: either refuse it for a given reason, or compute what torch computes.
 
     counted     numbers, flags and containers that Python changes from step to step
     outside     state on tensors, modules and packages; compilation checks, TorchScript

@@ -1,4 +1,4 @@
-"""Harmless Python state between steps: captured as torch computes it."""
+"""Harmless Python state between steps. `capture` accepts it, and computes what torch computes."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ from tests.unit.capture.steps import DATASET, cross_entropy
 from tests.unit.capture.traps.trap import Batch, Made, trap, weighted
 
 RARE = {**DATASET, "rare": (torch.arange(50) == 49).to(torch.uint8)}
-"""The dataset with a flag that is set on one of its 50 rows, which few batches contain."""
+"""The dataset plus a flag `rare`. The flag is set on only one of the 50 rows, so few batches contain a row
+with the flag.
+"""
 
 
 @trap(r"torch\.assay_calls changes|takes .* the first time")
