@@ -90,9 +90,9 @@ def read_points(
     checkpoints: Sequence[int],
     limits: Limits,
 ) -> list[Point]:
-    """Read the metrics of some checkpoints from a task's server at `base`. Raises MetricsError if what the
-    server sends is malformed or does not match the commitment. Raises BundleError if the address is not
-    allowed, or if the server does not serve the files.
+    """Read the metrics of some checkpoints from a task's server at `base`. Raises MetricsError if the files
+    are malformed or do not match the commitment. Raises BundleError if the address is not allowed, or if the
+    server does not serve the files, or serves too many bytes.
     """
     size = committed.size * HASH_BYTES + len(checkpoints) * terms.state_tensors * ENTRY_BYTES
     seconds = ANSWER_SECONDS + size / LEAST_RATE

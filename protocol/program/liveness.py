@@ -11,8 +11,8 @@ from protocol.program.program import Program
 
 @kept
 def releases(program: Program) -> tuple[tuple[int, ...], ...]:
-    """For every instruction, the leaves of the trace that can be freed after it. They include the
-    instruction's results, if nothing reads them.
+    """For every instruction, the leaves of the trace to free after it: those that it is the last to use. They
+    include the instruction's results, if nothing reads them.
     """
     return tuple(releases_among(program, range(len(program.instructions))))
 

@@ -336,8 +336,8 @@ def _covers_claim(setting: Setting, fee: int) -> int:
 
 
 def _covers_given(given: Mapping[str, int]) -> int:
-    """The least stake that is large enough for the given amounts. Terms allow each of them at most a certain
-    share of the stake.
+    """The least stake with which no given amount exceeds its limit. Terms limit the two rewards, the bond and
+    the delay penalty to shares of the stake; other amounts do not count here.
     """
     shares = {"reward": 8, "retrain_reward": 8, "bond": 4, "delay_penalty": 1}
     return max(share * given.get(name, 0) for name, share in shares.items())

@@ -118,8 +118,8 @@ class Checker:
         return self.again(np.arange(asked.shape[1]), asked, bound, luck)
 
     def looks(self, seats: Seats, accounts: Indices, there: Flags) -> Check:
-        """The actions of lookers, (V q, rows). They are computed as in `act`, except that every looker acts
-        after the seats. A looker that watches others therefore knows that the seats are attested.
+        """The actions of lookers, (V q, rows), by the `look` of their strategies. All seats are attested by
+        then, and a looker that watches others knows this.
         """
         check = Check.nothing(accounts.shape)
         kinds = self._kinds.take(accounts, mode="wrap")

@@ -1,5 +1,4 @@
-"""Bookings for draws, silent seats, dismissed challenges, locks taken by looks, and all the ways in which a
-task ends.
+"""Bookings for draws, silent seats, dismissed challenges, locks taken by looks, and the ends of sold tasks.
 
 Each function moves tokens in the affected rows, and mirrors the contract function that its text names. Tokens
 that no function moves return to their owner: for example, the stake of a task without a conviction, and the

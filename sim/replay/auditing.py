@@ -65,7 +65,9 @@ class Auditing:
         return Draw(np.full(shape[1:], NOBODY), np.ones(shape, dtype=np.int32))
 
     def attest(self, accounts: Indices, check: Check) -> None:
-        """Make the accounts attest that `check` says attest. `accounts` and the arrays in `check` are (V, 1)."""
+        """Attest for each account that attests according to `check`. `accounts` and the arrays in `check` are
+        (V, 1).
+        """
         for seat, account in enumerate(accounts[:, 0].tolist()):
             if check.attests[seat, 0]:
                 if len(self.attestations) == self._seats - 1 and self.stage.scenario.parameters.look_chance:

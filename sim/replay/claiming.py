@@ -47,7 +47,7 @@ class Claims:
         """Pay the seats that have a game. `games` maps these seats to their games. Then pay the seats that
         are owed only a fee.
 
-        After that, the contracts must refuse to pay any seat another fee.
+        After that, the contracts must refuse to pay a fee to any seat.
         """
         stage, commitments = self._stage, self._stage.referee.commitments
         for seat, game in games.items():

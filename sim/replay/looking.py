@@ -62,8 +62,8 @@ class Looking:
         return [account - self._stage.first_verifier for account in accounts]
 
     def reveal(self, slots: Sequence[int]) -> None:
-        """Have the accounts that these looks check reveal their secrets and the segments' roots. A look
-        without a looker is left out, because it has been given up.
+        """Make the targets of these looks reveal their secrets and the segments' roots. A look without a
+        looker is left out, because it has been given up.
         """
         for slot in [each for each in slots if each in self._awaited]:
             look = Look(self._level, slot)

@@ -41,7 +41,7 @@ class Scenario:
     timed accordingly. Levels beyond the last entry may pick any slots.
     """
     cancelled: bool = False
-    """Whether the submitter cancels the task before bidding ends. Nobody may have bid for the task."""
+    """Whether the submitter cancels the task before bidding ends. This requires that nobody has bid."""
     moot: bool = False
     """Whether answerable accusations are still open when games are played."""
     exact: bool = False

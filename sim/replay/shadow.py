@@ -117,8 +117,8 @@ class Shadow(Market):
         random = streams(np.random.SeedSequence(scenario.seed), rows=1)
         self._auction: Auction = late if scenario.late else descending
         self.asks: Amounts
-        """Asks of the last auction in engine units: one row for each solver, and one last row for the
-        submitter if it bids.
+        """Asks of the last auction in engine units, (solvers, 1). If the submitter bids, its ask is one more
+        row, the last.
         """
         super().__init__(scenario.parameters, scenario.population, 1, scenario.tasks, random, self._record)
         self._seated = _Seated(self.parameters, self.population, random)

@@ -151,8 +151,8 @@ def _column(measure: str, share: float) -> str:
 
 
 class Forms:
-    """Closed forms at one point. Arrays have one value for each of `SHARES`, (shares,), and amounts are in
-    token units.
+    """Closed forms at one point, with amounts in token units. Those that depend on the false share have one
+    value for each of `SHARES`, (shares,).
     """
 
     def __init__(self, case: Case, point: Point) -> None:

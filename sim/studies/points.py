@@ -56,7 +56,7 @@ def asked(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[Gr
 
 def grid(points: Sequence[Point], values: Floats, x: str, y: str) -> tuple[Floats, Floats, Floats]:
     """Lay out `values` in a table with parameter `x` across and parameter `y` upwards. Returns the values of
-    `x`, the values of `y`, and the table, (values of `y`, values of `x`). Places without a point are NaN.
+    `x` (across), those of `y` (up), and the table, (len(up), len(across)). Places without a point are NaN.
     """
     across, up = (np.array(sorted({float(point[name]) for point in points})) for name in (x, y))
     laid = np.full((len(up), len(across)), np.nan)

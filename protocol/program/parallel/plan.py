@@ -20,7 +20,7 @@ class Plan:
     `order` holds the numbers of instructions. The exchanges `exchanges[p]` begin before instruction
     `order[p]` runs or, if p is the length of `order`, at the end. An exchange is a pair: the number of a
     unit's instruction, and the process that sends its results. `freed[p]` are the leaves of the trace that
-    nothing reads after instruction `order[p]`.
+    are used for the last time by instruction `order[p]`.
     """
 
     order: tuple[int, ...]

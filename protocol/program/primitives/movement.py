@@ -82,8 +82,8 @@ Copying an element takes up to 7 ns, and reading a single element by its index u
 
 
 def _strided(instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
-    """The result is a view of the operand, if the operand is contiguous. If it is not, it is first copied
-    whole. But if it is also much larger than the result, only the result's elements are copied.
+    """A view of the operand if that is contiguous, otherwise of a contiguous copy. But if an operand that is
+    not contiguous is much larger than the result, only the result's elements are copied.
     """
     operand, shape = operands[0], instruction.result.shape
     offset, given = attrs.decode_strided(instruction.attributes, len(shape))

@@ -4,8 +4,8 @@ contains no code.
 A bundle is a folder with `manifest.json`, which lists everything, and `blobs/`, a blob store. Its hash, which
 the terms contain, is the SHA-256 of the manifest. `write_bundle` writes a bundle. `fetch_bundle` gets a
 bundle from a stranger and verifies all of it. `require_terms` compares a bundle with the posted terms.
-`cached_bundle` fetches a bundle, compares it with the terms, and keeps it. Data for evaluation is not part of
-a bundle; the submitter keeps it.
+`cached_bundle` takes a bundle from the cache, or fetches and keeps it, and compares it with the terms. Data
+for evaluation is not part of a bundle; the submitter keeps it.
 
 A bundle in memory needs torch, which a node that waits for a task has not loaded. So `Bundle` and the
 functions that make one are imported on first use.

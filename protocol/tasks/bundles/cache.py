@@ -42,8 +42,9 @@ def cached_bundle(
 
 def link_bundle(places: Iterable[Path], bundles: Path, bundle_hash: bytes) -> None:
     """Hard-link the files of a bundle that another party on this machine has completely. The other party's
-    folder is in one of `places`, and the links are made in `bundles`. Both folders are named by the bundle's
-    hash. Each party may delete its own links. If linking fails, the bundle is fetched later.
+    copy is in a folder below one of `places`, and the links are made in a folder below `bundles`. Both
+    folders have the bundle's hash as their name. Each party may delete its own links. If linking fails, the
+    bundle is fetched later.
     """
     here = bundles / bundle_hash.hex()
     for place in places:
