@@ -151,8 +151,8 @@ class VerifierNode(Node):
         self._outcomes: set[str | None] = set()
 
     def run(self, once: bool = False) -> ExitCode:
-        """Run until stopped. With `once`, end when at least one task is over, or all chosen tasks if some are
-        chosen, and no task, challenge or job is still open.
+        """Run until stopped. With `once`, end when nothing is open: no task, no challenge, and no job that
+        `turn` counts. All chosen tasks must also be over; if none are chosen, at least one task must be.
 
         With `once`, returns FRAUD if a solver was found false, or if one of our challenges was lost. Raises
         VerifierError, ChainError.

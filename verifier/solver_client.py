@@ -41,8 +41,8 @@ TRIES = 2
 REST_SECONDS = 60.0
 BUSY = 503
 BUSY_SECONDS = 1.0
-"""Seconds after which a busy solver is asked again. By default, a solver lets a reader wait for up to 30
-seconds before it answers that it is busy, unless it has no room for one more reader.
+"""Seconds after which a busy solver is asked again. A short pause is enough: by default, a solver that has
+room for one more reader lets it wait for up to 30 seconds before it answers that it is busy.
 """
 
 

@@ -37,8 +37,8 @@ class Outcome:
 def play(make: Callable[[], Fault], stage: Stage, who: Who, scene: Scene, folder: Path) -> Outcome:
     """Play a case in a new folder, which is deleted if nothing is wrong.
 
-    The fault may begin only after the party has finished its work at this stage; then the party never feels
-    the fault. If that is all that is wrong, the case is played again, up to `TRIES` times in all.
+    Sometimes the party finishes its work at this stage before the fault begins, and so never feels it. If
+    that is all that is wrong, the case is played again, up to `TRIES` times in all.
     """
     for _ in range(TRIES):
         shutil.rmtree(folder, ignore_errors=True)

@@ -358,8 +358,9 @@ def test_another_winner(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_another_undercut(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine undercuts by more than the contract demands, so the contract accepts its bids. But the
-    contract does not refuse a price one unit higher as too high, which the replay expects.
+    """The engine undercuts by more than the contract demands, so the contract accepts its bids. The replay
+    expects that a price one unit higher is refused as too high, but the contract does not refuse it for that
+    reason.
     """
     monkeypatch.setattr(bidding, "FIRST_PERCENT", 3)
     auctions._ladder.cache_clear()

@@ -1,5 +1,5 @@
-"""Second looks through the typed contracts: they are drawn or lapse, and are revealed or not; the accused
-ones answer or do not.
+"""Second looks through the typed contracts: they are drawn or lapse; the seat reveals or does not, and, if it
+is accused, answers or does not.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def kernel(name: str) -> Callable[[torch.Tensor], torch.Tensor]:
 
 def worst(name: str, patterns: Array, floor: float = 0.0) -> Worst:
     """The worst case over uint32 bit patterns. If no error exceeds `floor` ulp, the result may be the first
-    pattern with an error of 0 ulp.
+    pattern, with its error given as 0 ulp.
 
     Raises AssertionError unless NaN, infinities and overflows are exactly as they must be.
     """

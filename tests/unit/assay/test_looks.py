@@ -29,7 +29,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 def terms(made: Prepared, **said: Any) -> Terms:
-    """The terms of `made` after the values in `said` have been put into its task file."""
+    """The terms that `made` would have if its description also had the values in `said`."""
     table = made.description.terms.model_copy(update=said)
     changed = replace(made, description=made.description.model_copy(update={"terms": table}))
     return changed.terms("http://127.0.0.1", changed.derived(Place(DEVNET)))

@@ -35,9 +35,9 @@ def test_the_engine_meets_the_closed_forms(results: Results) -> None:
 def test_break_even_amounts_by_hand(results: Results) -> None:
     """At a factor of 1, the least bond and the least penalty are each a cost divided by 1.5.
 
-    For the bond, the cost is a sum: the price and the stake are held for 7 days, a segment is trained, and
-    the defence's gas is paid. The challenger's gas is subtracted from the sum. For the penalty, the cost is
-    that of a delay of 30 days, less a task's gas.
+    For the bond, the cost is the sum of 7 days' cost of capital for the price and the stake, the training of
+    a segment, and the defence's gas, less the challenger's gas. For the penalty, the cost is that of a delay
+    of 30 days, less a task's gas.
     """
     found = {claim.text: claim.together.measured for claim in results.answer.claims}
     cost, gas = PARAMETERS.training_cost / TOKEN, PARAMETERS.gas_price
