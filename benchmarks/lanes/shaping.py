@@ -17,7 +17,7 @@ PIECE = 1 << 11
 until all earlier ones have passed.
 """
 ON_LINK, UNDER_WAY = 4, 1_024
-"""`ON_LINK`: how many pieces of a connection may wait for one link at most. `UNDER_WAY`: how many pieces of a
+"""`ON_LINK`: how many pieces of a connection, at most, may wait for one link. `UNDER_WAY`: how many pieces of a
 connection, at most, may have passed all links but not yet have arrived.
 """
 BURST = 0.005
