@@ -167,7 +167,7 @@ def fund(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give an account of a development chain coin and test tokens."""
+    """Give coin and test tokens to an account of a development chain."""
     from assay import funding
 
     context = context_of("fund", home, as_json, **connection, account=f"dev:{dev_account}")

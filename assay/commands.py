@@ -129,9 +129,9 @@ def deploy_contracts(
     """Deploy the missing contracts to the chain at `rpc`, and write the deployment file. On a development
     chain, also give out test tokens, unless `token` names a token to use.
 
-    `parameters` names a preset or a file; the default is the preset devnet on a development chain, and
-    recommended on any other. `beacon` names a network or a file; the default is the development network on a
-    development chain, and evmnet on any other.
+    `parameters` names a preset or a file. Its default is the preset `devnet` on a development chain, and the
+    preset `recommended` on any other chain. `beacon` names a network or a file. Its default is the network
+    `development` on a development chain, and the network `evmnet` on any other chain.
     """
     settings, output = context.settings, context.output
     connection = Connection(settings.rpc)

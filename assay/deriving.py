@@ -1,9 +1,9 @@
-"""For a given deployment, derives the terms that a task file leaves out, and the cost of trust under the
-task's terms.
+"""Derives two things for a given deployment: the terms that a task file leaves out, and the cost of trust
+under the task's terms.
 
-Small changes of the chain's gas price seldom change the terms. By default, amounts are derived from twice the
-chain's gas price, and this doubled price is first rounded up to one digit. A derived budget is rounded up to
-two digits. `assay.posting` notes the terms before it sends anything.
+By default, amounts are derived from twice the chain's gas price, rounded up to one digit. So small changes of
+the gas price seldom change the terms. A derived budget is rounded up to two digits. `assay.posting` notes the
+terms before it sends anything.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class Place:
 
     parameters: Parameters
     gas_price: Fraction = GAS_PRICE
-    """Wei per gas from which amounts are derived."""
+    """The gas price from which amounts are derived, in wei per gas."""
     coin_price: Fraction = COIN_PRICE
     """The price, in tokens, of one coin of the chain."""
     arithmetic: int = ARITHMETIC
     block_time: float = 1.0
     """Seconds between two blocks. The default is a development chain's, used when no chain is reachable."""
     present_gas_price: Fraction | None = None
-    """Wei per gas that the chain's node reports now; None if no chain is reachable."""
+    """The gas price that the chain's node reports now, in wei per gas; None if no chain is reachable."""
 
     @classmethod
     def at(

@@ -103,7 +103,9 @@ class ProofMalformed(ProofError):
 
 
 class ProofMismatch(ProofError):
-    """A field of a proof, named `field`, that contradicts the chain or something that follows from the chain."""
+    """A field of a proof contradicts the chain, or something that follows from the chain. `field` is the name
+    of that field.
+    """
 
     exit_code = ExitCode.FRAUD
 

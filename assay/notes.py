@@ -1,5 +1,5 @@
-"""Notes in a submitter's home folder: the file that each of its tasks came from, and terms that are being
-posted.
+"""Notes in a submitter's home folder. They record which file each of the submitter's tasks came from, and the
+terms of tasks that are being posted.
 
 Derived terms may differ a minute later, because prices move. So they are noted before anything is sent. When
 a command is repeated after an interruption, it then finds the task or the transaction of the first attempt.
@@ -20,12 +20,12 @@ from protocol.node.home import Home
 from protocol.tasks.task import Terms, TermsError
 
 ROOTS = ("program_id", "constants_root", "initial_state", "bundle_hash")
-"""Fields of the terms that are bytes; a note stores them as hexadecimal text."""
+"""Those fields of the terms whose values are bytes; a note stores them as hexadecimal text."""
 
 
 def remember(home: Home, client: Client, task: int, file: Path | None) -> None:
-    """Note which file a task came from, for its evaluation by `assay result` and `assay watch`. `file` is
-    None for a task posted from Python.
+    """Note which file a task came from, so that `assay result` and `assay watch` can run the evaluation that
+    this file contains. `file` is None for a task posted from Python.
     """
     noted = None if file is None else str(file.absolute())
     write_atomically(note_of(home, client, task), json.dumps({"file": noted}).encode())

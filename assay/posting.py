@@ -302,7 +302,7 @@ def _least(settings: AssaySettings, client: Client, terms: Terms) -> int:
 
 
 def _address(output: Output, settings: AssaySettings, client: Client) -> str | None:
-    """The account's address, which needs no password; None if the account does not exist yet."""
+    """The account's address; None if the account does not exist yet. Finding the address needs no password."""
     try:
         return address_of(settings.account, client.connection.chain_id)
     except AccountError as error:

@@ -1,4 +1,4 @@
-"""Making a proof of a result from the chain, and comparing a stranger's proof with the chain."""
+"""Makes the proof of a result, with facts read from the chain, and compares a stranger's proof with the chain."""
 
 from __future__ import annotations
 

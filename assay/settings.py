@@ -39,8 +39,8 @@ class AssaySettings(ConnectionSettings):
     patience: Annotated[float, Field(gt=0, le=10**7)] = 3600.0
     """Maximum seconds that `assay submit --wait` waits for enough eligible accounts."""
     gas_price: Annotated[Decimal, Field(ge=0, le=10**9)] | None = None
-    """Gwei per gas from which a task's amounts are derived. Empty: twice the chain's present price, rounded
-    up to one digit, but at least the price assumed for a rollup.
+    """Gas price, in gwei, from which a task's amounts are derived. Empty: twice the chain's present price,
+    rounded up to one digit, but at least the price assumed for a rollup.
     """
     coin_price: Annotated[Decimal, Field(ge=0, le=10**15)] | None = None
     """Price, in tokens, of one coin of the chain, in which gas is paid. Empty: the assumed price."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LONGEST_PAUSE: Final = 10.0
 SHORTEST_PAUSE: Final = 1.0
-"""Minimum seconds between two looks at the chain."""
+"""Minimum seconds between two times at which the chain is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +93,12 @@ def _drawing(context: Context) -> Iterator[Callable[[tuple[str, ...]], None]]:
 
 
 def _places(context: Context, client: Client) -> list[Client]:
-    """A client of each deployment to look at."""
+    """One client for each deployment that is read; `client` comes first."""
     return [client, *(client.for_deployment(one) for one in context.others(client))]
 
 
 def _look(context: Context, places: list[Client], task: int | None, past: bool) -> Shown:
-    """One look at the chain. Raises ChainError (Reverted: UnknownTask)."""
+    """Read the chain once, and return what to print. Raises ChainError (Reverted: UnknownTask)."""
     lines: list[str] = []
     reports: list[TaskStatusReport] = []
     brief, over = task is None and not context.output.as_json, 0

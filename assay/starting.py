@@ -1,7 +1,8 @@
-"""Reads the state from which a training continues another task. This is the final state of that task, with
-weights and moments. It comes from memory, or from the folder that `assay result` and `assay watch` write.
+"""Reads the state from which a training starts if it continues an earlier task. This is the earlier task's
+final state, with weights and moments. It comes from memory, or from the folder that `assay result` and `assay
+watch` write.
 
-The submitter may choose any state, so no proof is needed: the terms commit to the task's initial state.
+The submitter may choose any state, so no proof is needed: the terms commit to the new task's initial state.
 """
 
 from __future__ import annotations
@@ -65,9 +66,9 @@ def read_start(folder: Path) -> Start:
 
 
 def seed_of(task: RunTable, start: Start | None) -> int:
-    """The task's seed. If the task continues another one and gives no seed, this is the earlier task's seed
-    plus one. If it continues none, the default is 0. Raises StartError if the given seed is the earlier
-    task's, because the same batches would be drawn again.
+    """The task's seed. If none is given, it is 0 or, for a task that continues an earlier one, the earlier
+    task's seed plus one. Raises StartError if the given seed is the earlier task's, because the same batches
+    would be drawn again.
     """
     if start is None:
         return task.seed

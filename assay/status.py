@@ -36,8 +36,8 @@ UNPLAYED = (TaskStatus.BIDDING, TaskStatus.TRAINING, TaskStatus.REFUNDED)
 
 
 def report(client: Client, tasks: list[int], *, brief: bool = False) -> list[TaskStatusReport]:
-    """The status of these tasks, all at one block. With `brief`, seats, looks and games of tasks that are
-    over are left out. Raises ChainError (Reverted: UnknownTask).
+    """The status of these tasks, all at one block. With `brief`, the status of a task that is over does not
+    include its seats, looks and games. Raises ChainError (Reverted: UnknownTask).
     """
     with client.connection.view() as block:
         client.market.ahead(tasks)

@@ -40,8 +40,8 @@ FIELDS: Final = frozenset(field.name for field in fields(Terms))
 
 @dataclass(frozen=True)
 class Prepared:
-    """A captured task and its bundle. `prepare` has written the bundle to the home folder; `drafted` has
-    not.
+    """A captured task and its bundle. `prepare` has already written the bundle to the home folder when it
+    returns this object; `drafted` writes nothing.
     """
 
     description: Plan

@@ -18,7 +18,9 @@ UNTIL: Final = {
     "submitted": ("challenges end", "challenges ended"),
     "unpaid": ("challenges end", "challenges ended"),
 }
-"""Words for the deadline of each status: those before the deadline, and those after it."""
+"""For each status, the words that introduce its deadline: first those for a deadline that is still ahead,
+then those for one that has passed.
+"""
 OVER: Final = {
     "settled": "the solver is paid",
     "void": "not paid, for its seats or its data failed",
@@ -87,9 +89,9 @@ class JuryStep(StrEnum):
 
 @dataclass(frozen=True)
 class JuryStatus:
-    """A seat or look claims that it cannot fetch an item, and `jurors` jurors vote on this claim. The item is
-    the state with number `state`, or the constants if `state` is None. `seconds_left` is the time left for
-    what is `awaited`; it is None while a draw or the verdict is awaited.
+    """A claim by a seat or look that it cannot fetch an item, on which a jury votes. `jurors` is the size of
+    the jury. The item is the state with number `state`, or the constants if `state` is None. `seconds_left`
+    is the time left for what is `awaited`; it is None while a draw or the verdict is awaited.
     """
 
     seat: int

@@ -36,8 +36,8 @@ SHOWN_APART = 0.01
 LAST_LINES = 20
 """Number of steps whose losses are printed; `--json` has them all."""
 TIMED = 5
-"""Maximum number of extra torch steps that are run only for timing. They are needed if the compared steps
-use the program's random numbers.
+"""Maximum number of extra torch steps that are run only for timing. They are needed if the compared steps use
+the program's random numbers, because drawing those takes longer than drawing torch's own.
 """
 MEBIBYTE = 1 << 20
 

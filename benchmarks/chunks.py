@@ -82,7 +82,7 @@ class Cost(NamedTuple):
 
 
 Question = tuple[Address, dict[str, str], int]
-"""Address, parameters, and expected number of bytes of one request."""
+"""One request: its address, its parameters, and the number of bytes expected in the answer."""
 
 
 def rows() -> list[Row]:

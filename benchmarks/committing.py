@@ -120,7 +120,9 @@ def _share_row(name: str, threads: int, step_seconds: float, cost: list[float]) 
 
 
 def memory_row() -> Row:
-    """A row with the difference in peak memory between concurrent and in-line checkpoints, in units of a state."""
+    """A row that says how much more memory concurrent checkpoints take at the peak than in-line ones do, as a
+    multiple of the state's size.
+    """
     peaks = {}
     for how in ("beside", "in-line"):
         command = [sys.executable, "-m", "benchmarks.committing", how]

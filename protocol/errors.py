@@ -3,12 +3,12 @@
 An error says what it is about, what was expected, what came instead, and what to do about it. Each of these
 is a field, and one rule renders all of them into one line. The class of the error determines the exit code.
 
-The exit code is 2 unless a line says otherwise. A defect (InternalError) ends a command with 1 and keeps its
-traceback.
+The exit code is 2 unless a line, or the line of a base class, gives another. A defect (InternalError) ends a
+command with 1 and keeps its traceback.
 
 ```text
 AssayError
-├── Retryable                    the same command may work later
+├── Retryable                    the same command may work later (exit code 1)
 │   ├── MeasuringError           protocol.execution: the disk does not accept what measuring writes
 │   ├── PortTaken                protocol.node: another server listens on the port
 │   ├── NotStarted               protocol.node: the HTTP server does not start to serve

@@ -180,7 +180,9 @@ def _workers(asked: Asked, question: Plan) -> Workers:
 
 
 def _conclude(results: Results, output: Output) -> dict[str, Any]:
-    """Write the report, print the findings, and return both as JSON data."""
+    """Write the report and print the findings. Return JSON data with the report's path, the findings and the
+    claims.
+    """
     path = write_report(results)
     verdict, findings = results.answer, results.answer.findings
     claims = verdict.ordered

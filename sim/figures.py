@@ -115,7 +115,9 @@ def tornado(names: Sequence[str], low: ArrayLike, high: ArrayLike, *, centre: fl
 def parity(
     expected: ArrayLike, measured: ArrayLike, error: ArrayLike, *, x: str = "theory", y: str = "engine"
 ) -> Figure:
-    """Measured against expected values, with error bars of two standard errors. Points on the diagonal are equal."""
+    """Plot measured values over expected ones, with error bars of two standard errors. On the diagonal, both
+    values are equal.
+    """
     figure, axes = _empty()
     bars = axes.errorbar(
         expected,

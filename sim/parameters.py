@@ -45,7 +45,7 @@ MOST_OVERLAP: Final = 64
 _SOLVER: Final = ("bid", "assign", "first progress", "submit", "settle")
 """Calls of a solver for one task. The call `post` is missing, because the submitter pays its gas."""
 _ACCUSING: Final = ("commit from a seat", "challenge", "accuse")
-"""Calls of a looker that accuses. The looker opens the game only to obtain the step tree, then drops it."""
+"""Calls of a looker that accuses. The looker opens the game only to obtain the step tree, and then drops the game."""
 
 
 def _number(default: float, unit: Unit, least: float, most: float, text: str) -> Any:
@@ -218,7 +218,7 @@ class MarketParameters:
 
     @property
     def slots(self) -> int:
-        """V q: the segments of all seats, and the most looks that a task can have."""
+        """V q: the number of segments of all seats together. A task can have at most as many looks."""
         return self.verifiers * self.segments_per_verifier
 
     @property

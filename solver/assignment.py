@@ -236,7 +236,7 @@ class Assignment:
 
     def _warn_if_late(self, left: int, price: int) -> None:
         """Warn if the training, at its present rate, will miss its deadline, which is `left` seconds from
-        now. The warning is not repeated as long as that stays true.
+        now. While the training stays late, the warning is not repeated.
         """
         needed = self._progress.due(self.task, left)
         late = needed is not None and needed > left

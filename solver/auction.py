@@ -78,7 +78,7 @@ class Auction:
         return bool(self._candidates or self._fetching.running)
 
     def tick(self, take: bool) -> None:
-        """Follow the standing and the lost bids. With `take`, also consider new tasks."""
+        """Follow the bids that still stand, and watch the lost ones. With `take`, also consider new tasks."""
         market = self._context.client.market
         if not self._swept:
             self._sweep()
@@ -153,9 +153,10 @@ class Auction:
         return then == self._occupied(task) and any(then) and self._context.client.now() <= until
 
     def _occupied(self, task: int) -> tuple[list[int], int]:
-        """The taken tasks, and the number of other tasks than `task` whose bundles this process has not read.
-        This number counts tasks under all contracts. Until a task's bundle is read, its games count for as
-        much as its terms allow, and it leaves no memory for another task.
+        """Two results: the taken tasks, and the number of tasks whose bundles this process has not read. The
+        number leaves `task` itself out, and includes tasks under other contracts. Until the bundle of a task
+        is read, that task's games count for as much as its terms allow, and it leaves no memory for another
+        task.
         """
         traces, held = self._context.traces, self._context.held
         unknown = sum(

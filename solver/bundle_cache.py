@@ -57,8 +57,9 @@ def is_here(context: Context, terms: Terms) -> bool:
 
 def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
     """Fetch the bundle of a task that may be bid on, check it, and estimate its program's costs. Raises
-    OSError, MemoryError, ChainError, and BundleError if the task cannot be bid on: NoRoomYet if the bundle does
-    not fit on the disk beside other candidates, TensorsTooLarge if it does not fit without them either.
+    OSError, MemoryError, ChainError, and, if the task cannot be bid on, BundleError. The BundleError is
+    NoRoomYet if the bundle fits on the disk only without other candidates, and TensorsTooLarge if it does not
+    fit even without them.
     """
     load_torch()
     from protocol.execution.replay import Work

@@ -27,9 +27,10 @@ KEPT_RESULTS = 16
 
 
 READERS = 32
-"""How many clients of one share of the server may wait for a checkpoint's tensor. Clients without a share
-count as one share. Only they can reach the limit, because an address has fewer connections than this. Each
-client costs a read and a hash, which take seconds for the largest tensors.
+"""How many clients of one share of the server may wait for a checkpoint's tensor. All clients without a share
+count together as one share. Only that share can reach the limit: any other share belongs to one address,
+which has fewer connections than this. Each client costs a read and a hash, which take seconds for the largest
+tensors.
 """
 
 
@@ -69,8 +70,8 @@ class Catalog:
         self._run_stores[run_store.task] = run_store
 
     def retire(self, task: int, again: Callable[[], Materials]) -> None:
-        """A task is over: serve it as long as it is among the last KEPT_RESULTS such tasks, without its
-        dataset in memory (`RunStore.retire`).
+        """Keep serving a task that is over, without its dataset in memory, as long as it is among the last
+        KEPT_RESULTS tasks that are over. `again` recreates the dataset when it is needed (`RunStore.retire`).
         """
         self._run_stores[task].retire(again)
         self._over.append(task)

@@ -37,7 +37,7 @@ from solver.reachability import reachable
 from solver.settings import SolverSettings
 
 MOST_TASKS: Final = 200
-"""Number of newest tasks that are looked at, for this account's locked stakes and for open bidding."""
+"""How many of the newest tasks are searched for this account's locked stakes and for open bidding."""
 TORCH_INDEX: Final = "https://download.pytorch.org/whl"
 CUDA_BUILD: Final = "cu130"
 """The build of torch for CUDA 13, as in docs/operating/Dockerfile."""
@@ -215,8 +215,8 @@ def _defence(client: Client, account: str) -> Line:
 
 
 def _profit(home: Home, settings: SolverSettings, client: Client, local: bool) -> Line:
-    """The profit on the tasks that take bids now. Each task is judged as the auction judges it before it
-    fetches the bundle.
+    """The profit on the tasks that take bids now. Each task is judged in the way in which the auction judges
+    a task before fetching its bundle.
     """
     names = [device_name(device_of(device)) for device in settings.training_devices]
     found = slowest(measured(home, name) for name in names)

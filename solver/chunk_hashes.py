@@ -20,8 +20,8 @@ MOST = 1 << 25
 
 
 class ChunkHashes:
-    """Chunk hashes of the most recently requested blobs: at most `most` bytes, or those of a single larger
-    blob. Used by one thread at a time.
+    """Chunk hashes of the most recently requested blobs, at most `most` bytes of hashes in all. If the hashes
+    of the last requested blob alone take more, they alone are kept. Used by one thread at a time.
     """
 
     def __init__(self, most: int = MOST) -> None:

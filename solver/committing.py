@@ -2,9 +2,10 @@
 for a receipt.
 
 One worker sends one transaction after the other. Each transaction commits to all checkpoints that were kept
-when it was offered. It has a consistency proof from the root that is on the chain before it; if that root is
-replaced before the transaction is mined, the proof is made again. The first transaction has no consistency
-proof, and proves instead that the run begins with the initial state (dispute.md section 2, "progress").
+when it was offered. It carries a consistency proof from the root that is on the chain when the proof is made.
+If another root replaces that one before the transaction is mined, the proof is made again. The first
+transaction carries no consistency proof. It proves instead that the run begins with the initial state
+(dispute.md section 2, "progress").
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Admission control for expensive requests: replays, reads of checkpoints, large answers.
 
 A question about the inside of a segment costs a replay, and one about a checkpoint costs a state in memory.
-Without limits, any client could keep the solver busy or exhaust its memory. `OneAtATime` answers one question
-of a kind at a time, across all tasks, and gives the shares of the server their turns in order. A budget
-bounds the bytes that are in memory for slow clients, in total and for each share. Neither applies to the
-defence of a game on-chain (`defence` replays for itself).
+Without limits, any client could keep the solver busy or exhaust its memory. For each kind of question there
+is one `OneAtATime`. It lets one question be answered at a time, across all tasks, and gives the shares of the
+server their turns in order. A budget bounds the bytes that are in memory for slow clients, in total and for
+each share. Neither limit applies to the defence of a game on-chain (`defence` replays for itself).
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class Busy(InternalError):
 
 
 class OneAtATime:
-    """Gives one client the turn at a time. The sites (`http_clients`) that have waiting clients have their
+    """Gives the turn to one client at a time. The sites (`http_clients`) that have waiting clients have their
     turns in order, and the turns of a site go to its shares (`http_shares`) in order. So an answer to one
     site waits for at most one answer to each other site. Clients without a share count as one share.
 
     At most `waiting` clients of each share wait, each for at most `patience` seconds, and at most `most`
-    clients wait in total. When that many wait, a new client may take the place of the newest client of the
-    site with the most waiting clients, provided that this site then still has at least as many as the new
+    clients wait in total. When `most` clients wait, a new client may take the place of the newest client of
+    the site with the most waiting clients, provided that this site then still has at least as many as the new
     client's site. Within a site, the same rule holds for its shares.
 
     `on_idle` is called after `idle` seconds without a request, to release the data from which the last
-    answers were made. For one event loop.
+    answers were made. An object of this class is used in one event loop only.
     """
 
     def __init__(
@@ -103,10 +103,10 @@ class OneAtATime:
             raise Busy
 
     def _has_room(self, share: Hashable) -> bool:
-        """Whether one more client of `share` may wait. If all places are taken, the newest client in the
-        largest share of the site with the most waiting clients loses its place, provided that this site has
-        at least two more than the site of `share`. If both are the same site, their shares are compared
-        instead.
+        """Whether one more client of `share` may wait. If all places are taken, a place is freed if possible:
+        the newest client in the largest share of the site with the most waiting clients loses its place. This
+        requires that the site has at least two more waiting clients than the site of `share`. If `share` is
+        of that same site, the largest share must instead have at least two more than `share`.
         """
         if self.waiting < self._most:
             return True

@@ -68,9 +68,11 @@ class Context:
     fetches: Fetches = field(default_factory=Fetches)
     """The running fetches of candidates."""
     traces: dict[bytes, owed.Traces] = field(default_factory=dict)
-    """What one game takes in addition to replays, by program id, for each program whose bundle has been read."""
+    """For each program whose bundle has been read, by program id: what one game of the program takes in
+    addition to replays.
+    """
     held: dict[bytes, Held] = field(default_factory=dict)
-    """What each bundle that has been read takes in memory, by the bundle's hash."""
+    """The memory that each bundle takes, by the bundle's hash. Only bundles that have been read are included."""
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
     """Returns the terms, by name, of tasks that were or may be taken under other contracts. These tasks use
     this machine too.
@@ -95,9 +97,9 @@ class Context:
         return terms
 
     def engaged(self, *stages: Stage) -> dict[int, Terms]:
-        """The terms of this solver's tasks in these stages; by default, of all tasks that it must, or may
-        have to, train or defend. These include all tasks that it has bid on, because even a beaten bid may
-        win. Tasks whose posts a re-organisation has removed are left out. Raises ChainError.
+        """The terms of this solver's tasks in these stages. By default, these are all tasks that the solver
+        must train or defend, or may have to. They include all tasks that it has bid on, because even a beaten
+        bid may win. Tasks whose posts a re-organisation has removed are left out. Raises ChainError.
         """
         found = {}
         for task in self.database.live(*(stages or LIVE)):
@@ -126,9 +128,9 @@ class Context:
         return self.machine.hopes(self.speeds.measured())
 
     def expect(self, work: Work, bundle_hash: bytes, held: Held) -> None:
-        """Note what a bundle takes in memory. Estimate what its program takes in memory, what a game of the
-        program takes and, until the program's steps are measured, their speed. The speed is not estimated if
-        this machine was not measured by kind of operation.
+        """Note what a bundle takes in memory. Also estimate, for the bundle's program: what it takes in
+        memory, what a game of it takes and, until its steps are measured, the speed of its steps. The speed
+        is not estimated if this machine was not measured by kind of operation.
         """
         from protocol.program.cost import cost
 
@@ -164,9 +166,9 @@ class Context:
         return self.folders.bundles
 
     def free_disk(self, but: int | None = None) -> int:
-        """Bytes of disk that one more task may take. They are `DISK_SHARE` of the free disk or, if that is
-        less, the rest of the settings' limit; in both cases the checkpoints that tasks other than `but` may
-        still write are deducted. Running fetches are not deducted. Raises ChainError.
+        """Bytes of disk that one more task may take. They are `DISK_SHARE` of the free disk, or the unused
+        rest of the settings' limit if that rest is smaller. In both cases, the checkpoints that tasks other
+        than `but` may still write are deducted. Running fetches are not deducted. Raises ChainError.
         """
         free = int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
         limit = self.settings.disk_limit

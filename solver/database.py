@@ -109,7 +109,7 @@ class Database(NodeDatabase):
         return next(iter(self._rows("WHERE task = ?", task)), None)
 
     def last(self, stage: Stage, count: int) -> list[TaskRow]:
-        """The last tasks of a stage, at most `count`, by id."""
+        """The tasks of a stage with the largest ids, at most `count` of them, in ascending order of id."""
         return self._rows("WHERE stage = ? ORDER BY task DESC LIMIT ?", stage.value, count)[::-1]
 
     def live(self, *stages: Stage) -> list[int]:
@@ -160,8 +160,8 @@ class Database(NodeDatabase):
         return int(count)
 
     def add_checkpoint(self, task: int, row: CheckpointRow) -> None:
-        """Add the next checkpoint of a task. Raises sqlite3.IntegrityError if the task already has this
-        number.
+        """Add the next checkpoint of a task. Raises sqlite3.IntegrityError if the task already has a
+        checkpoint with this number.
         """
         self._execute(
             "INSERT INTO checkpoints VALUES (?, ?, ?, ?)", (task, row.number, row.manifest, row.root)

@@ -54,8 +54,8 @@ class Defence:
         self._seen = 0
         """Games up to this number have been read."""
         self._stops: list[tuple[int, str, int]] = []
-        """One entry for each of the last looks: the number of its block, the hash of this block, and how many
-        games had been read by then. The looks reach back `reorg_depth` blocks.
+        """One entry for each of the latest calls of `_look`: the number of the block that was read, the hash
+        of this block, and how many games had been read by then. The entries reach back `reorg_depth` blocks.
         """
         self._ended: dict[int, int] = {}
         """Maps each closed game to the number of the block in which it was closed, until that block is
@@ -71,8 +71,8 @@ class Defence:
         self._runs: dict[int, Run] = {}
         self._sent: dict[int, list[tuple[Move, Sent]]] = {}
         self._answering: dict[int, float] = {}
-        """Maps each game that is being answered to the time when its answer is due. The last answer is being
-        computed; the others are paused until it is done.
+        """Maps each game that is being answered to the time when its answer is due. The answer that was begun
+        last is being computed; the answers begun before it are paused until it is done.
         """
         self._bytes: dict[int, int] = {}
         """The size of a state in bytes, by task."""
@@ -127,9 +127,10 @@ class Defence:
         """Answer what is due now, the most urgent first. Returns True if a move was sent, because more may
         then be due at once.
 
-        The most urgent game is the one with the least time left for computing: the time left on its clock,
-        less what its further moves may take in addition to computing (`_urgencies`). The order is computed
-        again after a while, because new demands may come. Games whose clock does not run need no answer yet.
+        The most urgent game is the one with the least time left for computing. This is the time left on its
+        clock, minus the time that its further moves may take besides computing (`_urgencies`). The order is
+        computed again after a while, because new demands may come. Games whose clock does not run need no
+        answer yet.
         """
         self._drop_what_is_over()
         if not (self._open or self._context.database.live(*TAKEN)):  # there is nothing to lose
@@ -167,9 +168,10 @@ class Defence:
             self._reserved = None
 
     def _make_way(self) -> None:
-        """Answer other games that are due earlier, between two steps of an answer. Reading the games' states
-        takes at most a fifth of the time. A second answer for the same task waits if memory is too small for
-        its states (`_has_room`). As long as it waits, only games with an earlier deadline are answered.
+        """Called between two steps of an answer: answers other games that are due earlier. Reading the games'
+        states takes at most a fifth of the time. A second answer for the same task waits if memory is too
+        small for its states (`_has_room`). While a game waits for memory, only games that are due before it
+        are answered.
         """
         if time.monotonic() - self._looked < max(self._context.settings.pace, 4 * self._look_took):
             return
@@ -196,8 +198,8 @@ class Defence:
                     self._answer(number)
 
     def _has_room(self, number: int) -> bool:
-        """Whether there is memory to answer a game while other answers are paused, each of which holds a
-        state. One answer per task is always allowed.
+        """Whether there is memory to answer a game now. The answers that are already begun are paused
+        meanwhile, and each of them holds a state. One answer per task is always allowed.
         """
         from protocol.execution.replay import machine_memory
 
@@ -378,7 +380,9 @@ class Defence:
         self._sent[number] = list(zip(moves, sent, strict=True))
 
     def _close(self, number: int) -> None:
-        """Stop watching a game. With a task's last game, the task's replays are released."""
+        """Stop watching a game. If this was the last watched game of its task, the task's replays are
+        released too.
+        """
         del self._open[number]
         self._sent.pop(number, None)
         task = self._tasks.pop(number)

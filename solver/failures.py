@@ -31,7 +31,9 @@ WRONG_BITS = (SelfCheckError, WorkerFailed)
 ELSEWHERE = (ChainError, BundleUnavailable, NoRelay)
 """Everyday failures of other machines, which are logged as warnings."""
 QUIET_SECONDS = 600.0
-"""If no failure follows a pause for this many seconds, the next failure counts as the first again."""
+"""If a pause is followed by more than this many seconds without a failure, the next failure counts as the
+first again.
+"""
 
 
 class Failures:

@@ -59,9 +59,9 @@ class LaneSettings(BaseModel):
     """Addresses of proxies in front of this server. Connections from them count as connections of many clients."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     peers: tuple[str, ...] = ()
-    """Address prefixes, such as http://192.168.1.5:8720/, below which this lane may ask other lanes. It may
-    always ask lanes at https addresses, and at http addresses on the internet. If it listens only on this
-    machine, it may also ask lanes on this machine.
+    """Address prefixes, such as http://192.168.1.5:8720/. This lane may connect to any other lane whose
+    address is below one of them. It may always connect to lanes at https addresses, and at http addresses on
+    the internet. If it listens only on this machine, it may also connect to lanes on this machine.
     """
     keep_rounds: Annotated[int, Field(ge=2)] | None = None
     """Number of the latest rounds whose messages are kept for other lanes; if unset, the messages of all

@@ -352,8 +352,8 @@ class SolverNode(Node):
             assignment.close(wait=False)
 
     def _give_back(self, task: int, mine: bool) -> None:
-        """A re-organisation took a won task from this solver: stop the training. If this solver's bid is the
-        best (`mine`), it goes on bidding for the task; otherwise the auction watches the task.
+        """A re-organisation took a won task from this solver: stop the training. If this solver's bid is now
+        the best (`mine`), the solver goes on bidding for the task; otherwise the auction watches the task.
         """
         self.context.log.warning("a re-organisation took a won task back", task=task, best_bid=mine)
         stage = Stage.BID if mine else Stage.OUTBID
@@ -419,8 +419,8 @@ class SolverNode(Node):
             self._book()
 
     def _kept(self) -> int:
-        """Token units to keep free in the vault: for the stakes of new tasks or, under earlier contracts, for
-        the stakes of tasks begun there.
+        """Token units to keep free in the vault. Under the newest contracts, they are for the stakes of new
+        tasks. Under earlier contracts, they are for the stakes of tasks begun there.
         """
         if self._leading is not None:
             return self._auction.owed()

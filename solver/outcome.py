@@ -12,9 +12,10 @@ from solver.errors import SolverError, StakeSlashed
 def outcome(
     ended: Sequence[tuple[int, TaskStatus]], refused: Sequence[SolverError], drained: bool, once: bool
 ) -> ExitCode | None:
-    """How the process ends; None if it continues. If a task's stake was slashed, raises StakeSlashed. If a
-    run was refused, raises the error of that run. If the solver is `drained`, or with `once` after the first
-    task, returns the exit code. `ended` are tasks of all deployments, so several may have the same number.
+    """How the process ends; None if it continues. Raises StakeSlashed if the stake of a task was slashed.
+    Otherwise, if runs were refused, raises the error of the first refused run. Otherwise returns the exit
+    code if the solver is `drained`, or if `once` is set and a task has ended. `ended` holds the tasks of all
+    deployments, so several may have the same number.
     """
     if not (ended or refused or drained):
         return None

@@ -23,7 +23,7 @@ each takes the memory of a state.
 
 class Pipeline:
     """Appends states to `run_store` on its own thread, and calls `on_kept` on that thread after each state.
-    All methods must be called by one and the same other thread.
+    All calls of the methods must come from a single thread other than this one.
 
     An error on the pipeline's thread is final: `check`, `put` and `drain` raise it from then on, and no later
     state is kept.

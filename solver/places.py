@@ -1,9 +1,9 @@
 """Decides where tasks are trained: on which of this machine's devices, and whether the memory has room for
 one more task.
 
-A submitted task still takes memory until it is over. On the CPU, it takes memory during all that time, for
-those of its tensors that are read instead of mapped. On a GPU, it takes the memory of one step, dataset
-included, but only while the task is defended.
+A submitted task still takes memory until it is over. On the CPU, each of its tensors that was read instead of
+mapped takes memory all that time. On a GPU, the task takes the memory of one step, dataset included, but only
+while it is defended.
 
 A task stays on the device on which it was placed when it was bid on. After a restart it goes to the least
 occupied device. Tasks of several deployments may have the same number, and then share a device.

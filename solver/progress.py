@@ -92,8 +92,8 @@ class Progress:
             )
 
     def due(self, task: int, seconds: float) -> float | None:
-        """Note that the deadline is in `seconds` seconds. Returns the seconds that the remaining steps take
-        at the rate so far, None if that is not known yet.
+        """Note that the deadline is `seconds` from now. Returns how many seconds the remaining steps take at
+        the rate so far; None if that is not known yet.
         """
         run = self._runs.get(task)
         if run is None:

@@ -48,8 +48,8 @@ class Publisher:
 
     @property
     def pending(self) -> bool:
-        """Whether a task has committed something that is not published yet, and its publishing does not pause
-        after a failure.
+        """Whether at least one task can be published now. Such a task has committed something that is not
+        published yet, and is not paused after a failed attempt to publish it.
         """
         run_stores = list(self._run_stores.items())
         return any(self._is_due(one) and not self._failures.rests(task) for task, one in run_stores)
@@ -128,9 +128,9 @@ class Publisher:
 
 
 def _common(published: bytes | None, roots: list[bytes]) -> int:
-    """How many of `roots` are already published. The place may have all of these and more, if later roots
-    were lost here and are computed again; then all of `roots` are published. 0 if the place has the roots of
-    another run, for example on another chain.
+    """How many of `roots` are already published. This is 0 if the place has the roots of another run, for
+    example on another chain. If later roots were lost here and are computed again, the place may have more
+    roots than `roots` has; then all of `roots` are published.
     """
     own, there = b"".join(roots), published or b""
     shorter = min(len(own), len(there))

@@ -35,8 +35,9 @@ PROVES: Final = "asked from this machine alone, which no firewall before it may 
 
 
 def reachable(home: Home, settings: SolverSettings, client: Client, account: str, local: bool) -> Line:
-    """Request this node's mark at the address that is, or would be, announced. If a bucket replaces the
-    server, write to the bucket and read the file back instead. Raises AssayError.
+    """Request this node's mark at its announced address, or at the address that it would announce. If a
+    bucket replaces the server, instead write a file to the bucket and read it at its public address. Raises
+    AssayError.
     """
     if settings.publish is not None:
         return _published(settings.publish, settings.url or "", client.market.address, local)

@@ -17,12 +17,12 @@ from solver.context import Context
 from solver.publishing import Publisher
 
 PAUSE = 60.0
-"""Seconds between two looks at the disk. Deletions are due after days, so they can wait a minute."""
+"""Seconds between two checks of the disk. Deletions are due after days, so they can wait a minute."""
 
 
 class Retention:
-    """Deletes the data in the background; the loop only starts each look at the disk (`tick`). After a
-    failure, it tries again at the next look.
+    """Deletes the data in the background. The node's loop only starts each check of the disk (`tick`). After
+    a failure, it tries again at the next check.
     """
 
     def __init__(self, context: Context, publisher: Publisher) -> None:
@@ -34,7 +34,7 @@ class Retention:
 
     @property
     def busy(self) -> bool:
-        """Whether a look at the disk, or a deletion, is running."""
+        """Whether a check of the disk, or a deletion, is running."""
         return self._looking is not None and not self._looking.done()
 
     def soon(self) -> None:
@@ -42,7 +42,7 @@ class Retention:
         self._next = 0.0
 
     def tick(self, now: int) -> None:
-        """Start a look, if it is time; `now` is the chain's time."""
+        """Start a check of the disk, if it is time; `now` is the chain's time."""
         if self.busy or time.monotonic() < self._next:
             return
         if self._looking is not None and (error := self._looking.exception()) is not None:

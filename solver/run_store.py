@@ -96,8 +96,8 @@ class RunStore:
 
     @property
     def committed(self) -> int:
-        """Number of leaves of the largest segment tree that was sent to the chain, or is about to be; 0
-        before the first.
+        """Number of leaves of the largest segment tree that was sent to the chain or is about to be sent; 0
+        if there is no such tree yet.
         """
         return self._committed
 

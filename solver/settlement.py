@@ -22,8 +22,8 @@ GAS: Final = 5_000_000
 off-chain (contracts/README.md, "Gas").
 """
 GRACE: Final = 10
-"""Head start in seconds for the claimant, which also wants the claim to end. If both send the call, the
-slower call reverts and costs gas.
+"""Head start in seconds for the claimant, which also wants to end the claim. If the claimant and this solver
+both send the call, the slower call reverts and costs gas.
 """
 
 

@@ -9,7 +9,9 @@ from solver.errors import SolverError
 
 
 def locks(context: Context) -> list[int]:
-    """The numbers of the locks for delay penalties and stakes of unfinished tasks. Raises ChainError."""
+    """The lock number of each unfinished task of this solver. The lock holds the task's delay penalty or
+    stake. Raises ChainError.
+    """
     client = context.client
     views = [client.market.task(task) for task in context.database.live(*LIVE)]
     return [view.stake for view in views if view.bidder == client.address and not view.status.is_over]

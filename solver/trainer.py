@@ -43,8 +43,8 @@ class Trainer:
 
     @property
     def done(self) -> bool:
-        """Whether all segments are trained. Once the thread has ended without a failure, their checkpoints
-        are kept, too.
+        """Whether all segments are trained. Their last checkpoints may not be in the run store yet. Once the
+        thread has ended without a failure, all of them are.
         """
         return self._done
 

@@ -42,13 +42,13 @@ class LocalRunner:
 
 
 class Training:
-    """The rest of a task's training. `initial` makes the first state and is called only if no state is
-    kept. `runner` computes the steps, by default with the run store's executor in this process.
+    """The rest of a task's training. `initial` makes the first state and is called only if no state is kept.
+    `runner` computes the steps; by default, the run store's executor computes them in this process.
 
     `on_kept` is called on another thread for every segment's checkpoint once it is in the run store.
-    Segments are trained inside `scheduled`; waiting for the disk happens outside it. All methods must be
-    called by one thread. If an earlier checkpoint could not be kept, `segment` and `finish` raise that
-    error. Call `close` at the end.
+    `scheduled` returns a context in which segments are trained; the context is left before waiting for the
+    disk. All methods must be called by one thread. If an earlier checkpoint could not be kept, `segment` and
+    `finish` raise the error that prevented it. Call `close` at the end.
     """
 
     def __init__(

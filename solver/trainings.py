@@ -1,5 +1,5 @@
-"""Finds what each device and the process already have to compute and to hold in memory, to decide whether
-there is room for one more training.
+"""Finds how much work and memory the present tasks take up on each device, and how many memory maps they take
+up in the process. This decides whether there is room for one more training.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Answers an accusation against one of our seats or looks with the accused leaf's siblings (audit.md section
 6).
 
-If our own states have another chunk at that place, the solver's step tree is false, and we play a game
-against the solver instead.
+If our own states have a different chunk at the accused place, the solver's step tree is false. Then we do not
+send the siblings, but play a game against the solver.
 """
 
 from __future__ import annotations

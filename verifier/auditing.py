@@ -59,8 +59,9 @@ be requested.
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     """Jobs that attest the seats whose segments have all been replayed, once the result is held.
 
-    If this verifier has challenged the solver, it attests only while one of its games is open; nobody can be
-    paid during that time. It attests the states that it computed, so that it does not count as silent.
+    If this verifier has challenged the solver, it attests only while one of its games against the solver is
+    open, because nobody can be paid during that time. It then attests the states that it computed itself, so
+    that it does not count as silent.
     """
     task = seen.view.task
     seats = [seat for seat in attestable(seen, context.clients) if not waits_for_jury(seen, seat)]
@@ -81,8 +82,8 @@ def _may_attest(context: Context, task: int) -> bool:
 
 
 def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, replays: Jobs) -> None:
-    """Offer the next step of every segment that is due. Of the fetches, those for tasks that have cost the
-    least time come first.
+    """Offer the next step of every segment that is due. Fetches are offered in order of the time that failed
+    fetches of their task have cost, the least first.
 
     If the solver is challenged, a run from the start finds nothing new, so it is made only for the digests of
     our seats.
@@ -161,8 +162,8 @@ def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, in
 
 
 def _until(context: Context, seen: Observation, segments: Sequence[int]) -> float:
-    """When the replays for our seats in a task must be done. Infinite if this work alone does not fit into
-    its time; it then has the lowest priority.
+    """The time by which the replays for our seats in a task must be done. It is infinite if these replays
+    alone, without any other work, cannot be done in time; they then have the lowest priority.
     """
     due, terms = replays_due(context, seen), context.terms(seen.view.task)
     mine = owed.seat("", terms, sum(segment < seen.view.size for segment in segments), due)
@@ -211,9 +212,9 @@ def _digesting(context: Context, seen: Observation) -> list[Salted]:
     attested, the seats that our looks compare, and our seats and looks that are looked at and have not
     revealed their digests.
 
-    There is one exception: if a game is played on the task, but this database has no challenge of it, our
-    attested seats are included too. This happens, for example, if an old copy of the database was restored.
-    The replay then finds the difference a second time, and the journal has the game's moves.
+    There is one exception: our attested seats are included too if a game is played on the task, but this
+    database has no challenge of the task. This happens, for example, if an old copy of the database was
+    restored. The replay then finds the difference a second time, and the journal has the game's moves.
     """
     unknown = seen.view.open_games and not context.database.challenges(seen.view.task)
     seats = own_seats(seen, context.clients, attested=bool(unknown))
@@ -325,9 +326,9 @@ def _challenge(context: Context, task: int, segment: int, finding: Different) ->
 
     If the false segment is known, each of our seats and looks that has it challenges. Each of them challenges
     from its own account, because only then does a conviction pay it. If the false segment is not known, just
-    one of our seats or looks challenges, namely one that has the replayed `segment`. If none of ours has the
-    segment in question, one account challenges without a seat: the account of one of our seats or looks that
-    has the replayed `segment`, or the main account if there is none.
+    one of our seats or looks challenges, namely one that has the replayed `segment`. If no seat or look of
+    ours can challenge by these rules, one account challenges without a seat: the account of one of our seats
+    or looks that has the replayed `segment`, or the main account if there is none.
     """
     board = context.client.audit
     places = [*board.seats(task), *(board.looks(task) if board.audit(task).looks else ())]

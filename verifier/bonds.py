@@ -71,14 +71,15 @@ class Bonds:
     def require(
         self, challenge: Challenge, seat: int, fits: Callable[[Challenge], bool] = lambda _challenge: True
     ) -> bool:
-        """Returns False, and does nothing, if the challenge does not fit beside those whose bond is already
-        at stake (`fits`, called for one challenge at a time). Otherwise deposits this challenge's bond unless
-        it is free in the vault, notes that the bond is at stake, and returns True.
+        """Deposits this challenge's bond unless it is free in the vault, notes that the bond is at stake, and
+        returns True. If the challenge does not fit beside the challenges whose bond is already at stake, does
+        nothing and returns False. `fits` decides this; it is called for one challenge at a time.
 
         The deposit also covers some of the account's other challenges that are not committed yet: those whose
-        bond is already at stake, and those whose task has more at stake than this challenge's (`at_stake`).
-        `seat` is the seat from which the challenge is committed, or NO_SEAT. The account must have coin for
-        the longest course of every game at stake. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
+        bond is already at stake, and those whose task has more at stake than this challenge's task
+        (`at_stake`). `seat` is the seat from which the challenge is committed, or NO_SEAT. The account must
+        have coin for the longest course of every game at stake. Raises NotEnoughTokens, NotEnoughCoin,
+        ChainError.
         """
         client = self._clients[challenge.account]
         with self._lock:

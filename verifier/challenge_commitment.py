@@ -4,7 +4,7 @@
 This needs only the challenge's row and the chain, no bundle and no tree. So it never waits for memory, and
 the commitment is sent before anything else. Each call is sent once, across restarts. A commitment that is not
 opened in its opening period is forfeited, so it is made only if there is time to open it. If the task was
-convicted meanwhile, the commitment is opened late.
+convicted meanwhile, the commitment is opened with the contract's `openLate`, which returns the bond.
 
 If the bond is doubled, other parties' commitments that were not opened in time are forfeited first, because
 the contract holds each of their bonds until somebody forfeits the commitment.
@@ -109,16 +109,17 @@ class ChallengeCommitment:
         self._log.warning("committed", segment=challenge.segment, bond=made.arguments["bond"] / TOKEN)
 
     def _sent_from(self, challenge: Challenge) -> int | None:
-        """The seat, or NO_SEAT, in the commitment that was sent and not refused; None if no such commitment
-        was sent.
+        """The seat with which the commitment was sent, or NO_SEAT if it was sent without one. None if no
+        commitment was sent, or if it was refused.
         """
         calls, commitment = self._client.commitments, self._commitment(challenge)
         seats = dict.fromkeys((challenge.seat, NO_SEAT))
         return next((seat for seat in seats if calls.committing(self._task, seat, commitment)), None)
 
     def _held_seat(self, challenge: Challenge) -> int:
-        """The challenge's seat while its account holds it, otherwise NO_SEAT: the seat may have been drawn
-        again since the difference was found. The commitment's hash does not contain the seat.
+        """The challenge's seat if the challenge's account still holds that seat, otherwise NO_SEAT. The seat
+        may have gone to another account, because it may have been drawn again since the difference was found.
+        The commitment's hash does not contain the seat.
         """
         if challenge.seat == NO_SEAT:
             return NO_SEAT
@@ -146,8 +147,8 @@ class ChallengeCommitment:
             return made[-1]
 
     def _may_commit(self, challenge: Challenge, seat: int) -> bool:
-        """Whether to commit now, from this seat or without a seat. If so, the bond that the commitment locks
-        is free in the vault and noted as at stake.
+        """Whether to commit now, from this seat or without a seat. Before this returns True, it makes sure
+        that the bond that the commitment locks is free in the vault, and notes the bond as at stake.
         """
         block, inclusion = self._client.connection.block_time, self._client.inclusion
         refused = admission([self._game], self._clocks, self._rates())
@@ -179,9 +180,9 @@ class ChallengeCommitment:
         return self._bonds.require(challenge, seat, self._fits)
 
     def _is_forfeiting(self, seat: int, view: TaskView) -> bool:
-        """Whether forfeits that make the bond smaller are on their way. They are sent once, if the bond is
-        doubled. The contract refuses to forfeit commitments that were opened or can still be opened, and
-        nothing is sent for these. Raises ChainError.
+        """Whether transactions that forfeit other commitments, and so make the bond smaller, are on their
+        way. They are sent once, if the bond is doubled. Nothing is sent for commitments that were opened or
+        can still be opened, because the contract refuses to forfeit them. Raises ChainError.
         """
         calls, connection = self._client.commitments, self._client.connection
         if self._forfeits is None:

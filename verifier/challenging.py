@@ -81,8 +81,8 @@ class ChallengeDriver:
         look: float = 0.0,
         due: Callable[[float], AbstractContextManager[None]] = lambda _by: nullcontext(),
     ) -> None:
-        """`look` is the number of seconds between two looks at the chain; `due` schedules computing by its
-        deadline.
+        """`look` is the number of seconds between two looks at the chain. `due(by)` returns a context in
+        which computing is scheduled with the deadline `by`.
         """
         self._client = client
         self._look_seconds = look
@@ -97,7 +97,7 @@ class ChallengeDriver:
         self._asks = challenge.asks
         self._log = logs.get("verifier.challenging").bind(task=challenge.task)
         self.own_turn = True
-        """Whether the next move is ours. A process that is stopping makes it first."""
+        """Whether the next move is ours. A process that is asked to stop makes this move before it stops."""
         self.deadline = math.inf
         """When our next move must be computed; infinite if none is due. A part of the clock is reserved
         for further moves.

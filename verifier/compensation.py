@@ -1,11 +1,11 @@
 """Collects the compensation that a conviction owes to our seats (audit.md section 8). Anyone may make these
 calls, within the time for claims. What was collected is noted in the database once the conviction is final.
-Until then it is noted in memory and counts for this conviction alone, because claims begin again after a
-re-organisation.
+Until then it is noted only in memory, and only for this conviction: after a re-organisation, claims begin
+again.
 
-A seat whose account challenged in one of the seat's segments gets the game's cost and its fee. An attested
-seat without the convicted segment gets its fee. For a commitment that was opened late, the opening itself
-pays (`challenge_commitment`).
+If the account of a seat challenged in one of the seat's segments, the seat gets the game's cost and the
+seat's fee. An attested seat that does not have the convicted segment gets the seat's fee alone. For a
+commitment that was opened late, the opening itself pays (`challenge_commitment`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ Other refusals may come from a chain's node that lags.
 
 
 class Claim(NamedTuple):
-    """A claim of a seat: for the cost of its `game` and the seat's fee or, without a game, for the fee alone."""
+    """A seat's claim. With a `game`, it is for the game's cost and the seat's fee. If `game` is None, it is
+    for the fee alone.
+    """
 
     seat: Seat
     game: int | None
@@ -87,7 +89,8 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 def _pays(context: Context, game: int, segments: list[int]) -> bool:
     """Whether a game entitles a seat to the game's cost and the seat's fee. The game must be blind or on one
-    of the seat's `segments`, and must not have been dropped or lost by the challenger's silence.
+    of the seat's `segments`. It must not have been dropped, and the challenger must not have lost it by
+    silence.
     """
     state = context.client.game.game(game)
     return state.verdict not in (Verdict.CHALLENGER_SILENT, Verdict.DROPPED) and state.segment in (

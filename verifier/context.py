@@ -67,12 +67,12 @@ class Context:
     """Schedules computing: in all kinds of work, the earliest deadline goes first."""
     speeds: Speeds
     claimed: set[tuple[int, int, Conviction]] = field(default_factory=set)
-    """Triples of a task, a seat's number and a conviction that is not final yet: nothing more is owed to the
-    seat after this conviction. After another conviction, the seat's claims begin again.
+    """Triples of a task, a seat's number and a conviction that is not final yet. The seat has nothing more to
+    collect for this conviction. If another conviction replaces it, the seat's claims are examined again.
     """
     compared: set[tuple[int, int, bytes]] = field(default_factory=set)
-    """Triples of a task, a game and a step tree's root, for games that can no longer be dropped: the solver's
-    step tree was found to equal ours, or could not be compared.
+    """Triples of a task, a game and a step tree's root. In these games the solver's step tree was found to
+    equal ours, or could not be compared, but it was too late to drop the game. They are not compared again.
     """
     _terms: dict[int, Terms] = field(default_factory=dict)
     _segments: dict[tuple[int, int], list[int]] = field(default_factory=dict)

@@ -63,9 +63,9 @@ bond counts as at stake.
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """The challenge of one account, and how far it has come. `segment` is the false segment: the state before
-    it does not lead to the state that the solver committed to after it. It is None if the false segment must
-    be found on-chain.
+    """The challenge of one account, and how far it has come. `segment` is the false segment: a replay that
+    starts from the state before the segment does not lead to the state that the solver committed to as its
+    end. `segment` is None if the false segment must be found on-chain.
 
     `seat` is the seat or look that the account had when the difference was found, or NO_SEAT; the seat may
     have been drawn again since. `roots` are the solver's r_0 … concatenated, empty for a blind challenge.
@@ -73,9 +73,9 @@ class Challenge:
     `COMMITTING` while it may be on its way. `game` is None until the game is open, `outcome` is None until
     the challenge is over.
 
-    If `asks` is set, the challenge belongs to a look, and only asks for the solver's step tree of `segment`,
-    under which the look accuses a seat. Its game obtains this tree, and continues against the solver only if
-    the tree is false.
+    If `asks` is set, the challenge belongs to a look, and `segment` is the look's segment. Such a challenge
+    only asks for the solver's step tree of this segment, which the look needs to accuse a seat. Its game
+    obtains this tree, and continues against the solver only if the tree is false.
     """
 
     task: int
@@ -149,12 +149,14 @@ class Database(NodeDatabase):
         )
 
     def checked(self, task: int, root: bytes) -> set[int]:
-        """Segments of a commitment that were found equal. `root` is that of the commitment's segment tree."""
+        """The segments whose replay gave the state that the solver committed to. `root` is the root of the
+        commitment's segment tree.
+        """
         rows = self._execute("SELECT segment FROM checked WHERE task = ? AND root = ?", (task, root))
         return {segment for (segment,) in rows}
 
     def check(self, task: int, segment: int, root: bytes) -> None:
-        """Note a segment that was replayed and found equal."""
+        """Note that the replay of a segment gave the state that the solver committed to."""
         self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?)", (task, segment, root))
 
     def digest(self, task: int, salt_hash: bytes, segment: int, root: bytes) -> bytes | None:
@@ -210,7 +212,7 @@ class Database(NodeDatabase):
         self._execute("INSERT OR REPLACE INTO commitments VALUES (?, ?, ?)", (task, root, b"".join(roots)))
 
     def attested(self, task: int, salt_hash: bytes) -> bytes | None:
-        """The digest that was or is about to be attested under the salt of a seat; None if there is none."""
+        """The digest that a seat has attested under its salt, or is about to attest; None if there is none."""
         found = self._execute(
             "SELECT digest FROM attested WHERE task = ? AND salt_hash = ?", (task, salt_hash)
         )
@@ -270,12 +272,12 @@ class Database(NodeDatabase):
         self._execute("DELETE FROM held WHERE task = ?", (task,))
 
     def open_challenges(self) -> list[Challenge]:
-        """Challenges that are not over, by task and seat."""
+        """Challenges that are not over, ordered by task and seat."""
         rows = self._execute("SELECT * FROM challenges WHERE outcome IS NULL ORDER BY task, seat")
         return [_challenge(row) for row in rows]
 
     def challenges(self, task: int) -> list[Challenge]:
-        """The challenges against a task's solver, by seat, except those that only ask."""
+        """The challenges against a task's solver, ordered by seat. Challenges that only ask are left out."""
         return [row for row in self.all_challenges(task) if not row.asks]
 
     def all_challenges(self, task: int) -> list[Challenge]:
@@ -373,7 +375,9 @@ class Database(NodeDatabase):
         self._execute("INSERT OR IGNORE INTO claimed VALUES (?, ?)", (task, seat))
 
     def states(self, task: int, own: bool) -> list[StateRow]:
-        """Kept states of a task, by number: `own` ones or served ones."""
+        """The kept states of a task, ordered by number. If `own`, these are the states computed here,
+        otherwise the states that the solver served.
+        """
         rows = self._execute(
             "SELECT number, own, root, manifest FROM states WHERE task = ? AND own = ? ORDER BY number",
             (task, own),

@@ -14,8 +14,8 @@ from verifier.seats import due_by
 
 
 def replays_due(context: Context, seen: Observation) -> int:
-    """When the next digest of our seats is due, for an attestation or a reveal; if none is due, when
-    challenges end. Seconds since 1970.
+    """The time at which the next digest of our seats is due, in an attestation or in a reveal. If no digest
+    is due, the time at which challenges end. Seconds since 1970.
     """
     due = due_by(seen, context.clients)
     if seen.audit is None or not any(True for _ in unopened(context, seen)):
@@ -24,8 +24,8 @@ def replays_due(context: Context, seen: Observation) -> int:
 
 
 def due_next(context: Context, seen: Observation) -> int:
-    """When the next attestation, vote, opening or answer of our accounts in a task is due, in seconds since
-    1970. If no attestation is due, the end of challenges takes its place.
+    """The earliest deadline of an attestation, vote, opening or answer that our accounts owe in a task, in
+    seconds since 1970. If they owe no attestation, the end of challenges counts as the deadline of one.
     """
     return min([due_by(seen, context.clients), *juror.deadlines(context, seen), *_answers(context, seen)])
 

@@ -1,11 +1,11 @@
 """What a verifier's accounts may have to compute, and whether another game fits beside it
 (`protocol.tasks.admission`).
 
-A free account may be drawn at any time into any task that its offer accepts. A bound one owes its seat's
-work and answers to looks. Each challenge whose bond is at stake counts as a game. Two kinds of work have
-the lowest priority and are not counted. The first is work that does not fit into its time even alone, which
-could otherwise keep this verifier from every game. The second is the replays of a seat whose solver this
-verifier challenges; otherwise terms could leave a verifier no time to challenge.
+A free account may be drawn at any time into any task that its offer accepts. A bound account has to do the
+work of its seat, and to answer looks. Each challenge whose bond is at stake counts as a game. Two kinds of
+work have the lowest priority and are not counted. The first is work that does not fit into its time even
+alone, which could otherwise keep this verifier from every game. The second is the replays of a seat whose
+solver this verifier challenges; otherwise terms could leave a verifier no time to challenge.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from verifier.seats import own_seats
 
 class Engagements:
     """The work owed under one deployment. A process may have several nodes, each with its own contracts; the
-    work of all of them is added up. `leading` belongs to the newest contracts. Only one node admits a game at
-    a time (`admitting`). `see` is called by the loop's thread, `beside` by any thread.
+    work of all of them is added up. `leading` is the `Engagements` of the node with the newest contracts; it
+    is None for that node itself. Only one node admits a game at a time (`admitting`). The loop's thread calls
+    `see`; any thread may call `beside`.
     """
 
     def __init__(self, context: Context, leading: Engagements | None = None) -> None:

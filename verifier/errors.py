@@ -18,7 +18,7 @@ class Unserved(VerifierError):
 
 
 class DiskFull(VerifierError):
-    """So little disk is free that nothing more is fetched, or kept for others."""
+    """Too little disk space is free to fetch more data, or to keep data for others."""
 
     exit_code = ExitCode.RETRY
 
@@ -40,6 +40,8 @@ class SaltRefused(VerifierError):
 
 
 class TooManySalts(SaltRefused):
-    """More salts were offered for one seat than are kept before it attests."""
+    """The number of salts kept for one seat has reached its limit, which applies until the seat's attestation
+    is known.
+    """
 
     exit_code = ExitCode.RETRY

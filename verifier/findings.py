@@ -1,5 +1,6 @@
-"""What a replay is asked about, and its findings (`replaying`). This module does not need torch, which a
-waiting node has not loaded.
+"""The input of a replay (`Committed`) and its possible findings (`Equal`, `Different`). The replay itself is
+in the module `replaying`, which needs torch. This module does not, because a waiting node has not loaded
+torch.
 """
 
 from __future__ import annotations
@@ -7,15 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 FETCH_SHARE = 1 / 8
-"""Share of the attestation time for fetching one checkpoint from one source, and roughly for one `ask`.
-Seats claim at half of the attestation time, so two hostile sources still leave time for two others.
+"""Share of the attestation time that fetching one checkpoint from one source may take. One `ask` may take
+roughly the same share. A seat files a claim when half of the attestation time has passed, so even two hostile
+sources leave time for two others before the claim.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A segment tree on the chain: `size` leaves r_0 … under `root`. As a segment number, `size` stands
-    for the result: such a segment has no steps, and its only duty is to hold the result.
+    """A segment tree on the chain. `root` is its root, and `size` is the number of its leaves r_0 ….
+
+    If `size` is used as a segment number, it stands for the result. That segment has no steps, and the only
+    duty of its seat is to hold the result.
     """
 
     root: bytes

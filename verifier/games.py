@@ -1,9 +1,9 @@
-"""All challenges of one process's accounts. Commitments are made immediately. Games are played within the
-process's memory, the earliest deadline first.
+"""All challenges of one process's accounts. Commitments are made immediately. Games are played as far as the
+process's memory allows, the earliest deadline first.
 
-Committing, opening a game and checking whose turn it is take no memory and no replay worker, so they are done
-for every challenge, the largest stake first. At most `games` challenges, as set by the operator, have their
-trees open at a time.
+Committing, opening a game and checking whose turn it is take no memory and no replay worker. So these are
+done for every challenge, the largest stake first. Open trees take memory: the operator's setting `games` is
+the largest number of challenges that have their trees open at a time.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Games:
             self._offer_turn(row.key)
 
     def play(self) -> int:
-        """Offer the next action of every challenge. Returns how many challenges are open."""
+        """Offer the next action of every challenge to the worker threads. Returns how many challenges are open."""
         rows = {row.key: row for row in self._context.database.open_challenges()}
         self._drivers = {
             key: game for key, game in self._drivers.items() if key in rows or self._is_played(key)

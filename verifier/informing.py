@@ -39,7 +39,7 @@ class Attestation:
 
 
 class Attested:
-    """The latest attestation of each of a task's seats, from the board's events since its first draw."""
+    """The latest attestation of each seat of a task, according to the board's events since the task's first draw."""
 
     def __init__(self, client: Client, task: int) -> None:
         audit = client.audit
@@ -104,8 +104,8 @@ class Informing:
 
 
 def _require_time(client: Client, task: int, seat: int) -> None:
-    """Raise SaltRefused if the task may be settled, or salts may be public, before the call is mined.
-    Raises ChainError.
+    """Raise SaltRefused if the call could be mined too late, when the task is already settled or salts are
+    already public. Raises ChainError.
     """
     view, least = client.market.task(task), BLOCKS * client.connection.block_time
     left = view.challenge_until - client.now()

@@ -174,10 +174,10 @@ class _Running:
 
 
 class Jobs:
-    """Runs at most `workers` jobs side by side, in addition to urgent ones (`finds_worker`). Failed tasks
-    pause up to `longest_rest` seconds. If `queued`, jobs that found no worker wait until the next `collect`;
-    a worker that becomes free takes one of them at once, before the loop looks at the chain again. Used by
-    the loop's thread.
+    """Runs at most `workers` jobs side by side, in addition to urgent ones (`finds_worker`). A task whose job
+    failed pauses for up to `longest_rest` seconds. If `queued`, a job that finds no worker is kept waiting. A
+    worker that becomes free takes a waiting job at once, before the loop looks at the chain again. The next
+    `collect` drops the jobs that still wait. Only the loop's thread calls the public methods.
     """
 
     def __init__(

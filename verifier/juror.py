@@ -1,11 +1,11 @@
 """Jury duty: fetch the item that a seat says it cannot get, keep and serve it, vote, and open the chunk that
 the claimant requests.
 
-`auditing` fetches, because a juror needs the same data as a seat. A juror that votes yes starts to serve the
-item before its vote, and serves it until the task is over. A claim names only one item, but the claimant may
-need further states. The juror serves these too (`keeping`), if they are available and the disk has room
-beyond the space that is spared for duties. A juror that still lacks the item at three quarters of its time
-votes no, because silence is punished.
+The module `auditing` does the fetching of the item, because a juror needs the same data as a seat. A juror
+that votes yes starts to serve the item before its vote, and serves it until the task is over. A claim names
+only one item, but the claimant may need further states. The juror serves these states too (`keeping`), if
+they are available and the disk has room beyond the space that is reserved for duties. A juror that still
+lacks the item at three quarters of its time votes no, because silence is punished.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def awaited(context: Context, seen: Observation) -> Iterator[tuple[Seat, int]]:
 
 
 def further(context: Context, seen: Observation) -> list[int]:
-    """The states that our jurors serve in addition to the item, if they voted yes. These are the states that
-    a claimant needs, until it attests.
+    """The states that our jurors serve in addition to the item, if they voted yes. They serve the states that
+    a claimant needs, until the claimant has attested.
     """
     if seen.view.status is not TaskStatus.SUBMITTED or not context.juries.has_voted_yes(
         seen.view.task, context.clients

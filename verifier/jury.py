@@ -30,8 +30,8 @@ class Jury:
         return Objection(self.claim.tensor, self.claim.walk)
 
     def may_object(self, terms: Terms, now: int) -> bool:
-        """Whether the claimant may object now: the second half of the time for objections runs, and there
-        are votes to object to.
+        """Whether the claimant may object now. There must be votes to object to and no objection yet, and
+        `now` must be in the second half of the time for objections.
         """
         if self.view is None or self.view.pending or self.objection is not None:
             return False

@@ -36,7 +36,7 @@ class _Told:
 
     follower: Follower
     events: list[Event] = field(default_factory=list)
-    """The events that are on the chain, in order. The facts below are counted from them."""
+    """The events that are on the chain, in order. `claims`, `available` and `have` are computed from them."""
     claims: dict[tuple[int, str], list[int]] = field(default_factory=dict)
     """The items that were claimed, one entry per claim, by seat and account."""
     available: set[tuple[int, int]] = field(default_factory=set)
@@ -46,7 +46,7 @@ class _Told:
     stands: Jury | None = None
 
     def note(self, event: Event) -> None:
-        """Add the next event, and count it."""
+        """Append the next event to `events`, and update the fields that are computed from the events."""
         self.events.append(event)
         about = event.arguments
         if event.name == "Claimed":

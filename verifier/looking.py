@@ -63,9 +63,9 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def moot(context: Context, seen: Observation) -> list[int]:
-    """The numbers of the looks that have an accusation which nobody will judge, if the accusation's bond goes
-    to one of our accounts. After a conviction, the bond goes to the accused seat or look; if a jury has ended
-    the task, it goes to the look that accused.
+    """The numbers of the looks whose accusation nobody will judge any more. A look is included only if the
+    accusation's bond goes to one of our accounts. After a conviction, the bond goes to the accused seat or
+    look; if a jury has ended the task, it goes to the look that accused.
     """
     if seen.view.status is TaskStatus.SUBMITTED:
         return []

@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from verifier.states import States
 
 IN_MEMORY = 4
-"""Number of tasks whose material is kept in memory. If more segments than this are replayed side by side, the
-number of these segments applies instead. In addition, games with open trees keep the material of their tasks.
-Each material holds the task's dataset and constants.
+"""Number of tasks whose material is kept in memory. A verifier that replays more segments than this side by
+side keeps the material of as many tasks as it replays segments. In addition, games with open trees keep the
+material of their tasks. Each material holds the task's dataset and constants.
 """
 
 _BUNDLE = "bundle"

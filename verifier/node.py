@@ -80,8 +80,8 @@ LOST = "challenger_silent"
 
 
 class VerifierNode(Node):
-    """A verifier on one chain. `client` sends the calls made for all accounts; `further` accounts have
-    their own seats. `run` returns the process's exit code.
+    """A verifier on one chain. `client` and the `further` accounts take seats; `client` also sends the calls
+    that any account may make. `run` returns the process's exit code.
     """
 
     def __init__(
@@ -125,8 +125,8 @@ class VerifierNode(Node):
         self._replays = Jobs(settings.replays, longest_rest=math.inf, due=due, queued=True)
         self._sends = Jobs(SENDERS, longest_rest=8)
         self._answers = Jobs(ANSWERS, longest_rest=8, due=due, queued=True)
-        """Work of looks and jurors. It has less time than replays, so it neither waits for them nor pauses
-        after their failures.
+        """Jobs for looks and jurors. They have less time than replays. So they are kept apart from the
+        replays: they neither wait for replays to end, nor pause because a replay failed.
         """
         self._informs = Jobs(1, longest_rest=8)
         """Separate jobs, so that strangers' salts do not delay attestations."""

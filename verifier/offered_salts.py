@@ -34,21 +34,21 @@ dropped, and no more of them are accepted. So a flood of salts cannot keep the r
 
 @dataclass(slots=True)
 class _Watched:
-    """An open task: its seats as of the last look, and the attestations found for them."""
+    """An open task: its seats as the chain last showed them, and the attestations found for them."""
 
     seats: Sequence[Seat] = ()
     attested: Attested | None = None
     """The attestations found. Used by the jobs only, one of which runs at a time."""
     known: dict[int, tuple[Seat, bytes]] = field(default_factory=dict)
-    """The seat as it was when it attested, and the hash of its salt, by seat number."""
+    """By seat number: the seat as it was when it attested, and the hash of its salt."""
     turns: dict[int, int] = field(default_factory=dict)
     """By seat number: the position of the seat's last job in the order of all jobs. It tells which seat's
     last job was longest ago.
     """
 
     def salt_hash_of(self, seat: Seat) -> bytes | None:
-        """The salt hash of the seat's attestation, if known. A seat that was drawn again has another
-        `until`, so it does not match.
+        """The salt hash of the seat's attestation; None if it is not known. If the seat was drawn again, its
+        `until` differs from that of the seat that attested, so the result is None.
         """
         known = self.known.get(seat.number)
         return known[1] if known is not None and known[0] == seat else None
@@ -99,7 +99,7 @@ class OfferedSalts:
         self._count()
 
     def see(self, seen: Observation) -> None:
-        """Note a task's seats as of this look."""
+        """Note a task's seats as this observation of the chain shows them."""
         with self._lock:
             if seen.view.status is TaskStatus.SUBMITTED:
                 self._tasks.setdefault(seen.view.task, _Watched()).seats = seen.seats
@@ -107,8 +107,8 @@ class OfferedSalts:
                 self._tasks.pop(seen.view.task, None)
 
     def jobs(self) -> list[Job]:
-        """Jobs that inform on attested seats with kept salts. The seat whose last job was longest ago
-        comes first.
+        """One job for each seat that has attested and for which salts are kept. The job informs on the seat
+        if one of these salts fits. The job of the seat whose last job was longest ago comes first.
         """
         due = [
             (watched.turns.get(seat.number, 0), task, seat, watched)

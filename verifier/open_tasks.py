@@ -2,8 +2,8 @@
 
 Every task is looked at until it is over for good and this process's accounts have nothing left in it. Then
 its number is noted, and the task costs nothing any more. A task that was over before the first look usually
-does not concern these accounts. This is checked for many tasks together, some in each look, so that a start
-does not wait for history.
+does not concern these accounts. Such tasks are checked in groups, one group in each look, so that a start
+does not wait for the whole history.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class OpenTasks:
         self._open.discard(task)
 
     def finish_past(self) -> int:
-        """Handle some past tasks. Tasks that are not over for good yet wait for a later look. Of the others,
-        those in which the accounts of this process have nothing are finished, and the rest are looked at from
-        now on. Returns how many were finished. Raises ChainError.
+        """Handle some past tasks. A task that is not over for good yet waits for a later look. A task that is
+        over for good is recorded as finished if the accounts of this process have nothing in it; otherwise it
+        is looked at from now on. Returns how many tasks were recorded as finished. Raises ChainError.
         """
         if not self._past:
             return 0

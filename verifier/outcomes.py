@@ -21,15 +21,13 @@ class Outcomes:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._known: dict[tuple[int, int], str] = {}
-        """The outcomes that earlier looks have seen, by task and seat. Another thread may note an outcome of
-        a block that is newer than the present look's. So an outcome is first compared with the chain in the
-        look after the one that first sees it.
+        """The outcomes that earlier looks have seen, by task and seat. Another thread may note an outcome
+        from a block that is newer than the block of the present look. So the first look that sees an outcome
+        only stores it here, and the next look compares it with the chain.
         """
 
     def see(self, seen: Observation) -> None:
-        """Reopen each of a task's challenges that has an outcome which is not on the chain any more. Raises
-        ChainError.
-        """
+        """Reopen the task's challenges whose outcomes do not agree with the chain any more. Raises ChainError."""
         context = self._context
         for row in context.database.all_challenges(seen.view.task):
             if row.outcome is None:

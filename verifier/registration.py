@@ -19,12 +19,12 @@ from verifier.settings import VerifierSettings
 
 TRANSACTIONS = 10
 """A seat needs time for its transaction and for its waits for the machine. Every seat's period is assumed to
-be at least `TRANSACTIONS` times as long as that time, even if the deployment allows shorter periods: an offer
-could not exclude terms with shorter periods by any speed limit.
+be at least `TRANSACTIONS` times as long as that time. This holds even if the deployment allows shorter
+periods, because no speed limit in an offer would exclude terms with such periods.
 """
 STEPS_SHARE = 0.1
 """Share of a seat's time that may pass while the seat waits for steps of other work to end. An offer cannot
-limit the length of a step. If steps take longer than this share, they use the two thirds of the machine that
+limit the length of a step. A wait longer than this share takes time from the two thirds of the machine that
 are not promised.
 """
 

@@ -31,8 +31,8 @@ Others = Callable[[], Iterable[CheckpointProvider]]
 
 
 class Replayer:
-    """Requests what replays of one task need, and replays. Any thread may do either without waiting for
-    another.
+    """Requests the data that replays of one task need, and runs these replays. Any thread may do either
+    without waiting for another thread.
 
     The solver is asked first. Once it has failed to serve something, other sources are asked first: those
     that have wasted the least time, in random order if they have wasted equally much. A source that served

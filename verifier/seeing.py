@@ -1,5 +1,5 @@
-"""Notes new events of a task's looks and juries, each time the verifier looks at the chain. If the chain's
-node does not provide events, seats still do their duties.
+"""Each time the verifier observes the chain, this module notes the new events of a task's looks and juries.
+If the chain's node does not provide events, seats still do their duties.
 """
 
 from __future__ import annotations

@@ -46,11 +46,11 @@ class VerifierSettings(NodeSettings):
     chance to be drawn grows with it. 0: not registered, as for a pure whistleblower.
     """
     seat_speed: Annotated[float, Field(gt=0, lt=2**64)] | None = None
-    """Refuse seats whose replays must run at more operations a second than this to end in time: within the
-    attestation period or, for looks, within a move time. If unset: the speed at which all accounts finish in
-    time even if all are drawn. This speed is less than a third of `speed`, divided by the number of accounts,
-    because the machine also does other work. A verifier that also replays without seats counts as one more
-    account.
+    """Refuse a seat if its replays end in time only when they run at more operations a second than this. In
+    time means within the attestation period or, for a look, within a move time. If unset, the limit is the
+    speed at which all accounts finish in time even if all are drawn. That limit is less than a third of
+    `speed`, divided by the number of accounts, because the machine also does other work. A verifier that also
+    replays without seats counts as one more account.
     """
     state_gib: Annotated[float, Field(gt=0, le=10**6)] = 8
     """Refuse seats of a task whose states are larger than this."""
@@ -100,8 +100,8 @@ class VerifierSettings(NodeSettings):
         return int(self.spare_gib * 2**30)
 
     def level(self, unit: int) -> int:
-        """The largest k for which the stake pays for 2^k units of `unit` token units each. Raises
-        SettingsError if it pays for none.
+        """The exponent of the stake: the largest k, up to `MOST_LEVEL`, for which `stake` covers 2^k units.
+        One unit is `unit` token units. Raises SettingsError if `stake` is less than one unit.
         """
         units = int(self.stake * TOKEN) // unit
         if not units:
@@ -126,9 +126,9 @@ class VerifierSettings(NodeSettings):
         return seat_fee(stake, self.period, capital_rate=rate, gas_price=gas_price, coin_price=coin)
 
     def speed_of_seats(self, seats: Standing, accounts: int) -> float:
-        """The most operations a second that the seats of one account may need: `seat_speed` or, if that is
-        unset, the most at which the machine finishes the work of all accounts in time. `accounts` is their
-        number.
+        """The limit on the operations a second that the seats of one account may need. This is `seat_speed`.
+        If that is unset, it is the highest limit at which the machine finishes the work of all accounts in
+        time. `accounts` is the number of accounts.
         """
         if self.seat_speed is not None:
             return self.seat_speed

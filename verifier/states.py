@@ -92,9 +92,10 @@ class States:
         return [bytes(tensor.data) for tensor in self._checkpoint(row).tensors]
 
     def link(self, number: int, root: bytes, place: Callable[[int], Path]) -> None:
-        """Put each group of tensors (`protocol.commitments.groups`) of a checkpoint that is on disk at a
-        second path, which outlives the task's states. A group of one tensor is linked, because it may be
-        large; the other groups are written again.
+        """Give a checkpoint that is on disk a second place. Each of its groups of tensors
+        (`protocol.commitments.groups`) gets a second path, which outlives the task's states. `place` returns
+        the path for a group's number. A group of one tensor is linked, because it may be large; the other
+        groups are written again.
         """
         row = self._database.state(self._task, number, root)
         assert row is not None, "who asks has seen to it that it is there"

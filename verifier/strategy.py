@@ -33,7 +33,7 @@ Challenger = Callable[[GameView, Run, Revealed, Provider], Move | None]
 
 
 def honest_executor(work: Work) -> Executor:
-    """An executor of the committed program. Code that computes is imported only when there is a task."""
+    """An executor of the committed program. The modules that compute are not imported until there is a task."""
     from protocol.execution import replay
 
     return replay.honest_executor(work)
@@ -49,9 +49,10 @@ def honest_challenger(game: GameView, run: Run, revealed: Revealed, provider: Pr
 def over_http(
     address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
 ) -> CheckpointProvider:
-    """A client of the HTTP service of a solver or a juror. A question may take a sixtieth of the challenger's
-    time, but at least 1 and at most 30 seconds; no game needs as many as 30 questions. A checkpoint may take
-    `FETCH_SHARE` of the time to attest, however large it is.
+    """A client of the HTTP service of a solver or a juror. The time limit of a question is a sixtieth of the
+    challenger's time, but never less than 1 second and never more than 30 seconds. No game needs as many as
+    30 questions. The time limit of a checkpoint is `FETCH_SHARE` of the time to attest, no matter how large
+    the checkpoint is, but never less than that of a question.
     """
     patience = min(30.0, max(1.0, terms.game_time / 60))
     shapes = Shapes(program, terms.segments, terms.segment_steps)

@@ -42,8 +42,9 @@ class TaskEvents(Generic[Known]):
     def _known(
         self, task: int, drawn_at: int, new: Callable[[Follower], Known], *contracts: BoundContract
     ) -> Known:
-        """The known facts of a task. The first call for a task makes them with `new`, which gets a follower
-        of the task's events in these contracts; no events have been read then. Raises ChainError.
+        """The known facts of a task. The first call for a task makes them: it calls `new` with a follower of
+        the task's events in these contracts. The follower has not read any events at that moment. Raises
+        ChainError.
         """
         if task not in self._tasks:
             connection = self._client.connection

@@ -31,9 +31,9 @@ def require_number_types(path: Path, schema: Any, names: Sequence[str]) -> None:
 
 
 def numbers(path: Path, name: str, column: Any, first: Array | None) -> Iterator[Array]:
-    """Yields the non-empty chunks of a column as arrays. All chunks must have the type of the array `first`,
-    and rows of the same shape. If `first` is None, the first non-empty chunk is used as `first`. Raises
-    DataError.
+    """Yields the non-empty chunks of a column as arrays. Each chunk must have the type of the array `first`,
+    and its rows must have the shape of the rows of `first`. If `first` is None, the first non-empty chunk is
+    used as `first`. Raises DataError.
     """
     row = 0
     for chunk in column.chunks:

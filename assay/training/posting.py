@@ -73,8 +73,8 @@ def train(
     next seed.
 
     Nothing is paid without consent. With `yes`, the task is posted. Otherwise `ask`, such as `assay.prompt`,
-    gets the `Price` and decides. Without either, nothing is sent, and NotConfirmed carries the price. The
-    bundle must be served meanwhile (`assay serve`).
+    gets the `Price` and decides. Without either, nothing is sent, and NotConfirmed carries the price. While
+    this function runs, the bundle must be served (`assay serve`).
 
     `callbacks` are called with the checked metrics of each segment's last step while the handle waits. `home`
     is the home folder, which this process then keeps using. `quiet` suppresses output. `settings` are those

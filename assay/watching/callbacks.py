@@ -48,8 +48,9 @@ class Told:
                 self._points.append(point)
 
     def tell(self) -> None:
-        """Call every callback with the points that it has not received. An error of a callback is raised; the
-        other callbacks are called the next time. No point is passed to a callback twice.
+        """Call every callback with the points that it has not received. If a callback raises an error, this
+        method ends with that error, and the next call passes on the remaining points. No point is passed to a
+        callback twice, even if the callback raised an error for it.
         """
         for place, callback in enumerate(self._callbacks):
             while (number := self._next[place]) < len(self._points):

@@ -1,4 +1,4 @@
-"""The loss of a task's segments as a line of blocks. Pure: the caller checks the values."""
+"""Draws the loss of a task's segments as a line of block characters. Pure: the caller checks the values."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def wanted(checkpoints: int, segments: int) -> list[int]:
 
 
 def sparkline(values: Sequence[float], width: int = 40) -> str:
-    """Show the values as a row of blocks. Blocks have eight heights: the least value gets the lowest block,
-    the greatest value the highest. "×" stands for a value that is not finite. If there are more than `width`
-    values, each block shows the mean of a few neighbours.
+    """Show the values as a row of block characters. The characters have eight heights: the least value gets
+    the lowest, the greatest value the highest. "×" stands for a value that is not finite. If there are more
+    than `width` values, each character shows the mean of a few neighbours.
     """
     if not values:
         return ""

@@ -69,9 +69,11 @@ class News:
 
 
 class Following:
-    """Follows a task from its posting on. `terms` are read once. `standing` is None before the first look,
-    and is read again after events of the task. Raises ChainError, which is Reverted (UnknownTask) if there is
-    no such task.
+    """Follows a task from the time when it was posted. `terms` are read once. `standing` is None before the
+    first look. The first look reads it; later looks read it again after events of the task or a
+    re-organisation.
+
+    Raises ChainError. If there is no such task, the error is Reverted (UnknownTask).
     """
 
     def __init__(self, client: Client, home: Home, task: int) -> None:

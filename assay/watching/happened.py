@@ -54,7 +54,7 @@ class Happened:
         return [event for event in events if Told(event).key not in known]
 
     def of_game(self, name: str, game: int) -> list[Event]:
-        """The events named `name` of a game."""
+        """The reported events of one game that have the name `name`."""
         events = (each.event for each in self.told)
         return [event for event in events if event.name == name and event.arguments["game"] == game]
 

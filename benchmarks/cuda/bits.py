@@ -1,5 +1,5 @@
-"""Compares training on CUDA with training on the CPU by the roots of the state's tensors after every step.
-CUDA is run twice: kernel by kernel, and in a CUDA graph.
+"""Trains on the CPU and on CUDA, and compares the roots of the state's tensors after every step. CUDA is run
+twice: kernel by kernel, and in a CUDA graph.
 """
 
 from __future__ import annotations

@@ -98,10 +98,11 @@ def capture(
     `scheduler` gives the rates of the new task. The new task needs another seed, otherwise it draws the same
     batches.
 
-    The `preflight` traces the step a second time and compares a few steps with torch's (`preflight`). One of
-    these steps is also run without the values that the step before it kept in Python. Without the preflight,
-    a step that varies is captured as it was first traced. Model and objective are left unchanged. Raises
-    `CaptureError`, with as many reasons at once as possible.
+    With `preflight`, the step is traced a second time, and a few steps are compared with torch's (package
+    `preflight`). To show that a step needs nothing that an earlier step left in Python, one of these steps is
+    also run with Python's values as they were before the first step. Without the preflight, a step that
+    varies is captured as it was first traced. Model and objective are left unchanged. Raises `CaptureError`,
+    with as many reasons at once as possible.
     """
     phase = Phase("", objective, optimizer, scheduler, clip_norm, clip_value)
     told = _Options(

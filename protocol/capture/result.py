@@ -1,4 +1,6 @@
-"""What `capture` returns: a step program with all the tensors that it runs on, ready to run, price and commit."""
+"""What `capture` returns: a step program and all the tensors that it runs on. The step can be run, priced and
+committed.
+"""
 
 from __future__ import annotations
 

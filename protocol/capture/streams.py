@@ -11,4 +11,4 @@ FIRST_OPERATION_STREAM = 1
 FIRST_UPDATE_STREAM = 2**31
 """The stream of the first random operation in the optimiser's update."""
 STREAMS_OF_A_PART = 2**20
-"""Each part of a step starts this many streams after the part before it (`assembly.part`)."""
+"""Difference between the stream numbers of a part of a step and those of the part before it (`assembly.part`)."""

@@ -55,7 +55,9 @@ def stored_as(dtype: torch.dtype) -> torch.dtype:
 
 
 def as_committed(t: Tensor) -> Tensor:
-    """A contiguous copy on the CPU in the storage type of its program type: int64 as i32, every NaN canonical."""
+    """A contiguous CPU copy of a tensor, in the form that is committed: the elements of an int64 tensor
+    become i32, other types stay as they are, and every NaN is canonical.
+    """
     stored = t.to(stored_as(t.dtype))
     return canonical(stored.detach().cpu()).clone(memory_format=torch.contiguous_format)
 

@@ -41,7 +41,7 @@ def block_tag(block: BlockId) -> Any:
 
 
 def is_one(block: BlockId) -> bool:
-    """Whether `block` is a number or a hash, which names one particular block, and not a tag. A lagging node
+    """Whether `block` names one particular block, by a number or a hash, instead of by a tag. A lagging node
     may not have that block yet.
     """
     return isinstance(block, int) or block.startswith("0x")

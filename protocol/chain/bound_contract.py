@@ -41,8 +41,8 @@ class BoundContract:
         return self.connection.call(self.contract, self.address, function, *arguments, block=block)
 
     def ask_ahead(self, function: str, *lists: Sequence[Any], block: BlockId = "latest") -> None:
-        """Prefetch the results of a view function for several lists of arguments with few requests. Call this
-        only inside `Connection.view`. Raises RpcUnavailable.
+        """Prefetch the results of several calls of a view function with few requests. Each of `lists` holds
+        the arguments of one call. Call this only inside `Connection.view`. Raises RpcUnavailable.
         """
         self.connection.ask_ahead(self.contract, self.address, function, *lists, block=block)
 

@@ -43,7 +43,9 @@ class Commitments(BoundContract):
         return self.write_once("openLate", task, segment, salt, seat)
 
     def forfeit(self, challenger: str, commitment: bytes) -> Receipt:
-        """Burn the bond of a commitment that was not opened in time. Any account may have made the commitment."""
+        """Burn the bond of a commitment that `challenger` made and did not open in time. `challenger` can be
+        any account, not only the sender.
+        """
         return self.write_once("forfeit", challenger, commitment)
 
     def forfeit_all(self, commitments: Sequence[tuple[str, bytes]]) -> list[Sent]:

@@ -1,9 +1,9 @@
 """Deploying all contracts to a probed chain, and writing the deployment file.
 
-Existing contracts are not created again, so an interrupted deployment continues, and repeating a complete one
-changes nothing. Once all exist, the market and then the vault are initialised with the addresses of the
-others; until then nothing can be locked. Predictable failures are found before the first transaction
-(protocol.chain.deployable).
+Existing contracts are not created again. So an interrupted deployment continues, and repeating a complete
+deployment changes nothing. Once all contracts exist, first the market and then the vault is initialised with
+the addresses of the other contracts; until then nothing can be locked. Predictable failures are found before
+the first transaction (protocol.chain.deployable).
 """
 
 from __future__ import annotations

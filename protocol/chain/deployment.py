@@ -232,8 +232,9 @@ def _beside(path: Path, name: str) -> Path:
 
 
 def require_alive(deployment: Deployment, connection: Connection) -> None:
-    """Raises DeploymentError unless the node's chain has the deployment's genesis, and code at its market's
-    address. An earlier development chain, for example, had another genesis.
+    """Raises DeploymentError unless the node's chain has the genesis that the deployment names, and there is
+    code at the address of the deployment's market. An earlier development chain, for example, had another
+    genesis.
     """
     alive = connection.genesis == deployment.genesis and connection.code(deployment.addresses.market)
     if not alive:

@@ -36,8 +36,8 @@ Topics = Sequence[bytes | Sequence[bytes] | None]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events since the last poll. If `rewound` is a block's number, earlier polls may have returned events of
-    later blocks than this one; those events are void. If `rewound` is None, all earlier events still hold.
+    """Events since the last poll. If `rewound` is a block's number, all events of later blocks that earlier
+    polls returned are void. If `rewound` is None, no earlier event is void.
     """
 
     events: tuple[Event, ...]

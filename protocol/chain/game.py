@@ -31,8 +31,8 @@ contracts/README.md, "Gas", gives.
 
 
 class Game(BoundContract):
-    """The dispute game. A move that is out of turn, late or proves nothing raises Reverted with the game's
-    own error.
+    """The dispute game. A move raises Reverted with the game's own error if it is out of turn, if it is late,
+    or if it proves nothing.
     """
 
     def __init__(self, *arguments: Any) -> None:

@@ -156,8 +156,8 @@ class GameReader:
 
 
 def open_demand(events: list[Event], unanswered: int) -> Demand | None:
-    """The newest demand with the nodes that are still due; None if none is due. Bit k of `unanswered` is set
-    if node k is due.
+    """The newest demand, together with the numbers of its nodes that are still due. None if no node is due.
+    Bit k of `unanswered` is set if node k is due.
     """
     if not unanswered:
         return None

@@ -42,8 +42,8 @@ class Idempotency:
                 self._waited.discard(intent)
 
     def unfinished(self, call: str) -> str | None:
-        """The intent of an earlier `call` whose outcome nobody saw, whether it is mined or not; None if there
-        is none.
+        """The intent left by an earlier `call` whose outcome nobody saw. The transaction of that call may or
+        may not be mined by now. None if there is no such intent.
         """
         for entry in self._journal.pending():
             if not entry.intent.startswith(f"{call}:") or entry.intent in self._waited:

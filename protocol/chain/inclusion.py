@@ -18,8 +18,8 @@ do not.
 """
 SHARE: Final = 0.95
 PROMPT: Final = 1.0
-"""Maximum seconds between the check that finds a receipt and the check before it; one block time if a block
-takes longer. If more time has passed, the transaction is not counted.
+"""A transaction's time counts only if at most this many seconds lie between the check that finds its receipt
+and the check before it. If a block takes longer than this, the limit is one block time.
 """
 
 

@@ -33,7 +33,9 @@ class Looks(BoundContract):
         return self.write("inform", task, seat, digest, salt)
 
     def committed_in(self, commitment: bytes) -> int:
-        """The block in which the sender committed to inform; 0 if it has not, or has already informed."""
+        """The block in which the sender made this commitment to inform. It is 0 if the sender has not made
+        the commitment, or has already called `inform` with it.
+        """
         return int(self.read("committedIn", self._sender("committedIn").address, commitment))
 
     def reveal(

@@ -18,7 +18,7 @@ from protocol.errors import AssayError
 from protocol.tasks.task import TOKEN as TOKEN
 
 AMOUNTS: Final = ("draw_fee", "stake_unit", "game_floor")
-"""Fields that are amounts. A file gives them in tokens, as text."""
+"""Fields that are amounts. A file gives them in tokens, as text or an integer."""
 PRESETS: Final = Path(__file__).with_name("presets")
 MAX_BYTES: Final = 1 << 16
 
@@ -104,8 +104,8 @@ def _table(source: str) -> Mapping[str, Any]:
 
 
 def _value(source: str, name: str, given: object) -> int:
-    """Convert a field's value in a file to the contract's integer. Amounts in a file are in tokens, as text
-    or an integer.
+    """Return the contract's integer for the value that a file gives for a field. An amount in a file is in
+    tokens, as text or an integer.
     """
     value = None
     if name in AMOUNTS and isinstance(given, (str, int)) and not isinstance(given, bool):

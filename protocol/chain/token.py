@@ -26,7 +26,7 @@ class Token(BoundContract):
         return self.write("approve", spender, amount)
 
     def mint(self, account: str, amount: int) -> Receipt:
-        """Mint tokens. This works only with the test token, and there for anyone."""
+        """Mint tokens. Only the test token can be minted, and anyone may mint it."""
         return self._test_token.write("mint", account, amount)
 
     @cached_property

@@ -86,9 +86,9 @@ class Sender(Unmined):
     def hand_over(self, wanted: Sequence[tuple[Call, str]]) -> list[Sent]:
         """Send the transactions of several intents, with consecutive nonces, without waiting for a block.
 
-        Nonces, fees and balance are looked up once for all. Each intent is carried out once, even if an
-        earlier process began it. A refused intent does not hold up the others. Raises RpcUnavailable,
-        RpcRefused, WrongChain.
+        Nonces, fees and the balance are looked up once for all the transactions together. Each intent is
+        carried out once, even if an earlier process began it. A refused intent does not hold up the others.
+        Raises RpcUnavailable, RpcRefused, WrongChain.
         """
         assert not self.connection.is_viewing, "gas and fees are those of now"
         with self._nonces:
@@ -167,9 +167,9 @@ class Sender(Unmined):
         return [nonce for nonce in range(used, held) if nonce not in known]
 
     def tend(self) -> None:
-        """Call `recover` if it may find something new (`_asks_nothing` is false) and if it was last called
-        more than `look_again` or `replace_after` seconds ago, whichever is shorter. All callers share this
-        limit.
+        """Call `recover`, unless it would find nothing new (`_asks_nothing`) or was called too recently. The
+        last call must be longer ago than `look_again` and `replace_after`, whichever is shorter, both in
+        seconds. All callers share this limit.
         """
         rested = time.monotonic() - self._tended > min(self.sending.look_again, self.sending.replace_after)
         if rested and not self._asks_nothing:

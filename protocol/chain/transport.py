@@ -1,8 +1,9 @@
-"""JSON-RPC over HTTP to one node of a chain. Answers are limited in time and to `MOST` bytes, and must be
-responses to their questions.
+"""JSON-RPC over HTTP to one node of a chain. Each answer must arrive in time, have at most `MOST` bytes, and
+be a response to its question.
 
-A node that trickles headers or a body gets no more time than a silent one, and length is counted after
-decompression. An answer that is not a response to the request raises NotAnAnswer.
+The time limit applies to the whole answer, so a node that trickles headers or a body gets no more time than a
+silent one. The length is counted after decompression. An answer that is not a response to the request raises
+NotAnAnswer.
 """
 
 from __future__ import annotations

@@ -249,9 +249,9 @@ class Unmined:
 
     @property
     def _asks_nothing(self) -> bool:
-        """Whether another check would find nothing new. This is so if the last check found all transactions
-        mined and one more condition holds: there is no new block since that check, or that check came at
-        least `reorg_depth` blocks after the check that first found them all mined.
+        """Whether another check would find nothing new. The last check must have found all transactions
+        mined. In addition, either no new block has come since that check, or the transactions had first been
+        seen mined at least `reorg_depth` blocks earlier.
         """
         if self._mined_at is None:
             return False
@@ -259,8 +259,9 @@ class Unmined:
         return deep or self._looked_at == self.connection.newest
 
     def _fill(self, nonce: int) -> bool:
-        """Use up an abandoned nonce that later nonces wait for, unless the node holds another transaction
-        with it. Returns whether the nonce was used up. If the account cannot pay, the next check tries again.
+        """Use up an abandoned nonce, because later nonces wait for it. Does nothing if the node holds another
+        transaction with this nonce. Returns whether the nonce was used up. If the account cannot pay, the
+        next check tries again.
         """
         if self.connection.transaction_count(self.address, "pending") > nonce:
             return False

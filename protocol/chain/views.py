@@ -197,8 +197,9 @@ class AuditView:
     of the last requested draw; `pending` is whether that draw is still to be executed. The first draw was
     executed at `drawn_at`, and its `seed` determines the segments of all seats. `until` is the last second
     for attestations of the latest draw. `escrow_draws` is the number of draws paid by the escrow. `purse` is
-    the number of a lock that a seat left when its salt was shown, and that pays the next draw; 0 if there is
-    none. `informed_at` is when a seat's salt was last shown or a jury last ended.
+    the number of the lock that pays the next draw; 0 if there is none. That lock was made from the stake of a
+    seat's account when the seat's salt was shown. `informed_at` is when a seat's salt was last shown or a
+    jury last ended.
 
     `level` is the level of the latest requested looks (0 if there were none), and `look_draws` is the number
     of draws of this level. `looks` is the number of looks picked on all levels, and `picked_at` is when the

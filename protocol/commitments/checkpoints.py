@@ -83,10 +83,12 @@ def save_checkpoint(store: BlobStore, checkpoint: Checkpoint) -> str:
 
 
 def write_state(store: BlobStore, pieces: Sequence[Piece], threads: int = 1) -> Written:
-    """Write the same files as `save_checkpoint`, without holding all of the state's bytes; the manifest comes last.
+    """Write the same files as `save_checkpoint`, without holding all of the state's bytes. The manifest is
+    written last.
 
-    `threads` threads each hash and write one tensor at a time, so that one can hash while another waits for the disk.
-    If one fails, no manifest is written, and the error is raised once all threads have stopped.
+    `threads` is the number of threads. Each thread hashes and writes one tensor at a time, so that one thread
+    can hash while another waits for the disk. If a thread fails, no manifest is written, and its error is
+    raised once all threads have stopped.
     """
     require_names([piece.name for piece in pieces])
     entries = each(lambda piece: _write(store, piece), pieces, threads)

@@ -1,14 +1,15 @@
 """Salted digests of states: a seat attests the digest of the states that it replayed (audit.md section 4).
 
-The trees have the same shape as the solver's (`chunks.py`, `roots.py`); only the chunks' leaves differ. One
-chunk in w (`thinning`) is selected, and its leaf is a hash of salt and chunk; the leaf of every other chunk
-is the zero word. Nodes are not stored: opening a chunk rebuilds one tensor's tree (`opened_chunks.py`).
-`turns` gives the path from a chunk to the root.
+The trees have the same shape as the solver's (`chunks.py`, `roots.py`); only the chunks' leaves differ. Of
+every w chunks (`thinning`), one is selected, and its leaf is a hash of salt and chunk. The leaf of every
+other chunk is the zero word. Nodes are not stored: opening a chunk rebuilds one tensor's tree
+(`opened_chunks.py`). `turns` gives the path from a chunk to the root.
 
 A tree of n leaves is a row of perfect subtrees, one for each bit of n that is set. If a perfect subtree has
 at least w leaves, it is cut into subtrees of w leaves. Each of these has exactly one selected chunk, always
-in the same place. Its other leaves are zero words, so the nodes above zero words alone are known in advance.
-So 1/w of the chunks are hashed, and for each chunk of the tensor about (1 + log2 w) / w nodes are hashed.
+in the same place. Its other leaves are zero words, so all nodes that have only zero words below them are
+known in advance. So 1/w of the chunks are hashed, and for each chunk of the tensor about (1 + log2 w) / w
+nodes are hashed.
 """
 
 from __future__ import annotations
@@ -84,8 +85,9 @@ class Digester:
             )
 
     def tensor_root(self, data: BytesLike, step: int) -> bytes:
-        """Root of a tensor in state `step` (0 … C) of its segment, from its canonical bytes. Raises ProofError for an
-        empty tensor."""
+        """Root of a tensor, computed from the tensor's canonical bytes. The tensor belongs to state number
+        `step` (0 … C) of a segment. Raises ProofError for an empty tensor.
+        """
         flat = _flat(data)
 
         def take(start: int, stop: int, stride: int) -> NDArray[np.uint8]:

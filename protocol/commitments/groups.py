@@ -15,9 +15,10 @@ from protocol.commitments.hashing import BytesLike
 
 GROUP_BYTES: Final = 1 << 20
 """Maximum bytes of a group of several tensors; a single tensor may be larger. Two neighbouring groups
-together exceed this size or `GROUP_TENSORS` tensors. So a client that allows a second for each mebibyte
-allows at least a second for two neighbouring groups, which is half a second for each request on average. The
-exception is tensors so small that their number limits the groups.
+together exceed this size or `GROUP_TENSORS` tensors. Suppose that a client allows one second for each
+mebibyte. If the two groups exceed this size, it allows at least one second for both, which is half a second
+for each request on average. Tensors that are so small that `GROUP_TENSORS` limits their groups may get less
+time.
 """
 GROUP_TENSORS: Final = 1 << 14
 """Maximum tensors of a group. A solver reads each tensor from a separate file; this many take about two seconds."""

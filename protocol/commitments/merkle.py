@@ -43,8 +43,8 @@ class Tree:
     __slots__ = ("_levels", "_size")
 
     def __init__(self, levels: Sequence[bytes | bytearray], size: int) -> None:
-        """`levels` holds the hashes of the complete nodes of at least `size` leaves: one byte string for each
-        height, the leaf hashes first.
+        """`levels` holds the hashes of complete nodes: one byte string for each height, the leaf hashes
+        first. They must cover the first `size` leaves, and may cover more.
         """
         self._levels = levels
         self._size = size

@@ -1,7 +1,9 @@
-"""Loads the compiled hasher next to this file, if the package's build made one: a plain C ABI, called by ctypes.
+"""Loads the compiled hasher that lies next to this file, if the package's build made one. The hasher has a
+plain C ABI and is called by ctypes.
 
-`setup.py` compiles native/sha256.cpp if there is a C++ compiler. The hasher is used if the processor has SHA-256
-instructions and the digests of a self-test equal hashlib's; otherwise `hashing.py` uses hashlib. Does not use torch.
+`setup.py` compiles native/sha256.cpp if there is a C++ compiler. The hasher is used if the processor has
+SHA-256 instructions and the digests of a self-test equal hashlib's; otherwise `hashing.py` uses hashlib. Does
+not use torch.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from numpy.typing import NDArray
 RowHasher = Callable[[int, NDArray[np.uint8]], bytes]
 """SHA-256(prefix || row) for every row of a C-contiguous `[count, width]` array; `count * 32` bytes in row order."""
 SaltedRowHasher = Callable[[bytes, NDArray[np.uint8]], bytes]
-"""Hash under a 32-byte salt (audit.md section 4) for every row of a `[count, width]` array, in row order. `width` is a
-multiple of 32. The bytes of a row must be contiguous; rows may be any distance apart."""
+"""The hash of every row of a `[count, width]` array under a 32-byte salt (audit.md section 4), in row order.
+`width` is a multiple of 32. The bytes of a row must be contiguous; rows may be any distance apart.
+"""
 
 Hasher = TypeVar("Hasher")
 

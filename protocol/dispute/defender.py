@@ -1,5 +1,5 @@
-"""The solver's side: from its own run, it posts the claims that are due, reveals demanded nodes and states
-block results (dispute.md section 6).
+"""The solver's side (dispute.md section 6). From its own run, the solver posts the claims that are due,
+reveals the demanded nodes, and posts the results of blocks.
 
 Pure: `Run` replays the run. An honest run has an answer to every demand; if a run has none, `NothingToReveal`
 is raised. The tree of the value that was demanded last is kept for the next demand.

@@ -1,5 +1,5 @@
-"""The moves with which the challenger asks the contract to judge a value, and the openings that prove its
-case (dispute.md sections 4 and 5, encoding.md section 6).
+"""Moves and openings of the challenger: the moves ask the contract to judge a value, and the openings prove
+the challenger's case (dispute.md sections 4 and 5, encoding.md section 6).
 
 Both sides agree on everything before the first differing leaf. So operands are taken from our own run, and
 only the claimed value comes from the solver.
@@ -50,13 +50,13 @@ def operand_openings(
     block: int,
     anchor: int | None = None,
 ) -> tuple[list[Leaf], list[ChunkOpening]]:
-    """Open the operands that one block of an element needs. Return the operands' roots with their paths in
-    the solver's trace, and the chunks that the block needs.
+    """Open the operands that one block of an element needs. Return two lists: the operands' roots, with their
+    paths in the solver's trace; and the chunks that the block needs.
 
-    There is one entry for each operand of the instruction: its root, or `NO_LEAF` if it is not needed. The
-    path of a root starts at the operand's leaf and ends below the lowest node that is above both this leaf
-    and leaf `anchor`. Without an anchor, the path of the first needed operand goes up to the trace's root,
-    and that operand is the anchor for the others.
+    The first list has one entry for each operand of the instruction: the operand's root, or `NO_LEAF` if the
+    operand is not needed. The path of a root starts at the operand's leaf and ends below the lowest node that
+    is above both this leaf and leaf `anchor`. Without an anchor, the path of the first needed operand goes up
+    to the trace's root, and that operand is the anchor for the others.
     """
     chunks = [
         open_chunk(k, index, frame.value(instruction.operands[k].leaf))
@@ -83,9 +83,10 @@ def compare_value(
 ) -> Move:
     """The move if the value of primitive n differs. If the first wrong chunk of the solver's value is not
     known, the move demands a node on the way to this chunk. Otherwise the move is about the first wrong
-    element: if the element has several blocks, the move selects it to be split, and if not, has it judged.
+    element. If this element has several blocks, the move selects the element to be split. If it does not, the
+    move has the element judged.
 
-    `known` takes our own tree of the value and returns the solver's.
+    `known` takes our own tree of the value and returns the solver's tree.
     """
     instruction = frame.program.instructions[n]
     opened = open_instruction(frame.program, n)

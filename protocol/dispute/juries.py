@@ -98,10 +98,11 @@ def constants_item(segments: int) -> int:
 
 
 def item_of(segment: int) -> int:
-    """The item to claim if a segment's data are withheld: the state before the segment.
+    """The item to claim if a segment's data are withheld. It is the state before the segment or, for the
+    first segment, the state after it.
 
-    For the first segment, the item is the state after it. The state before the first segment is the initial
-    state, which is in the bundle, so only roots can be missing.
+    The state before the first segment is never claimed. It is the initial state, which is in the bundle, so a
+    seat with the first segment can lack only the solver's roots.
     """
     return max(segment - 1, 1)
 

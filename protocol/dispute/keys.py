@@ -58,8 +58,8 @@ def frame_keys(top: bytes, program: Program, path: tuple[int, ...]) -> list[byte
 def priority_commitment(
     chain_id: int, commitments: str, task: int, segment: int, challenger: str, salt: bytes
 ) -> bytes:
-    """The hash that a challenger commits before it opens a game. `commitments` (the contract's) and
-    `challenger` are addresses.
+    """The hash that a challenger commits before it opens a game. `commitments` is the address of the contract
+    Commitments, and `challenger` is the challenger's address.
     """
     return keccak(
         encode(
@@ -124,8 +124,8 @@ def attestation_word(digest: bytes, hashed_salt: bytes) -> bytes:
 def informing_commitment(
     chain_id: int, looks: str, task: int, seat: int, informer: str, salt: bytes
 ) -> bytes:
-    """The hash that an informer commits before it shows a seat's salt. `looks` (the contract's) and
-    `informer` are addresses.
+    """The hash that an informer commits before it shows a seat's salt. `looks` is the address of the contract
+    Looks, and `informer` is the informer's address.
     """
     return keccak(
         encode(

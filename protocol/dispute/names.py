@@ -18,7 +18,7 @@ WORD = TensorType(DType.I64, ())
 
 
 class Names:
-    """Finds the frames and instructions whose numbers a game's events give."""
+    """Looks up frames and instructions by the numbers that a game's events give."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

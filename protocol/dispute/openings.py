@@ -28,8 +28,8 @@ class Leaf(NamedTuple):
 
 
 class InstructionOpening(NamedTuple):
-    """Instruction n under a program id. `program` is the preimage of the id: (instruction root, instructions,
-    trace leaves, signature).
+    """Instruction `n` of the program with a given id. `program` is the preimage of the id: (instruction root,
+    number of instructions, number of trace leaves, signature hash).
     """
 
     program: tuple[bytes, int, int, bytes]

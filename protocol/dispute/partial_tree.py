@@ -21,7 +21,7 @@ LEVELS = 4
 class PartialTree:
     """The known part of a tree of `size` leaves with root `root`. `own` is our own version of the tree.
 
-    `own` must have the same size. Without it, every leaf must be learned.
+    `own` must have `size` leaves too. If `own` is None, every leaf must be learned.
     """
 
     def __init__(self, root: bytes, size: int, own: Tree | None) -> None:

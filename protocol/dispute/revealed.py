@@ -1,9 +1,9 @@
 """The parts of the solver's trees that a challenger knows because they were served or revealed on-chain
 (dispute.md section 6).
 
-Revealed parts can be read from the chain at any time. Served parts may not be served again, and a trace is
-still needed when it can no longer be demanded. So a trace is kept in a `LeafStore` before a move is made with
-it.
+Revealed parts can be read from the chain at any time. Served parts may be impossible to get a second time. In
+particular, a challenger still needs a trace at a time when it can no longer demand the trace. So the trace is
+kept in a `LeafStore` before a move is made with it.
 """
 
 from __future__ import annotations

@@ -247,11 +247,10 @@ class Lane:
         self.shelf.announce(Announcement.signed(self.account, self.job.id, run, number, self.number, roots))
 
     def _forget(self, number: int) -> None:
-        """Remove what is no longer needed: tensors of the previous state, and messages that are `keep_rounds`
-        rounds old.
+        """Remove from the shelf what is no longer needed: the tensors of the previous state that are not in
+        its message, and all messages that are `keep_rounds` rounds old.
 
-        If another lane joins with the previous state, the whole state stays. Otherwise, only its message
-        stays.
+        If another lane joins with the previous state, that state stays whole.
         """
         gone = number - 1
         announced = self.shelf.announced(gone, self.number) if gone >= 0 else None
@@ -270,7 +269,9 @@ class Lane:
             self.shelf.remove({*old} - {*last.roots} - {*later})
 
     def _messages(self, number: int) -> Sequence[bytes]:
-        """The roots of the tensors of all lanes' messages of a round, read from the announcements on the shelf."""
+        """The roots of all tensors in a round's messages. They are read from the announcements on the shelf,
+        so a lane whose announcement is not there is left out.
+        """
         count = len(self.job.lanes.message_types)
         found = (self.shelf.announced(number, lane) for lane in range(self.job.lanes.width))
         return [root for announced in found if announced is not None for root in announced.roots[-count:]]

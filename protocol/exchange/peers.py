@@ -10,9 +10,9 @@ nothing. A tensor of an announced state exists already and has many bytes, so th
 after another. All questions to a place share one connection, because a server grants only a few connections
 to one address.
 
-A lane may sign two states of one round, for different lanes. This comes to light when places are asked again
-for an announcement that this lane already has. They are asked again while the announcement's tensors are
-missing, and when `compare` is called.
+A lane may sign two different states of one round and show them to different lanes. This comes to light when
+the fetching lane asks places again for an announcement that it already has. It does so while the
+announcement's tensors are missing, and when `compare` is called.
 """
 
 from __future__ import annotations
@@ -252,9 +252,9 @@ class Peers:
     ) -> Found:
         """Ask a place again and again until it has a file.
 
-        The place that is asked `first` has a head start: calls for the other places wait until `answered` is
-        set, but at most `HEAD_START` seconds. The call for the first place sets `answered` when its first
-        question does not give the file.
+        One of the concurrent calls is made with `first`, and its place gets a head start: the other calls
+        wait until `answered` is set, but at most `HEAD_START` seconds. The call with `first` sets `answered`
+        once a question to its place has not given the file.
         """
         if not first:
             with suppress(TimeoutError):

@@ -4,11 +4,11 @@
     tensors/<2 digits>/<root>       canonical bytes
     equivocations/<round>/<lane>/   announcements of two states of one round; they are not served
 
-An announcement is written after its tensors. An announcement of this lane is written after all tensors of the
-state, and one of another lane after the tensors of the message. So when an announcement is here, its message
-is here too, until the message is removed. This lane's last announcement of a trained round shows how far the
-lane has come. The announcement of the result is stored as that of one more round, whose number is the job's
-number of rounds; the tensors of the result are not kept.
+An announcement is written after its tensors: for this lane, after all tensors of the state; for another lane,
+after the tensors of the message. So when an announcement is here, its message is here too, until the message
+is removed. This lane's last announcement of a trained round shows how far the lane has come. The announcement
+of the job's result is stored as if there were one more round; the number of that round is the job's number of
+rounds. The tensors of the result are not kept.
 """
 
 from __future__ import annotations

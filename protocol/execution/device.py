@@ -143,8 +143,9 @@ class DeviceExecutor:
                 return self._graph.step(given, self._program, self._fixed, self._interpreter)
 
     def trace(self, state: State, _number: int, /) -> Frame:
-        """The traced step, on the device. In every frame, a call with a kernel is run by the kernel; the
-        call's own frame is run only on request. Raises `SelfCheckError`.
+        """The traced step, on the device. In every frame, if the callee of a call has a kernel, the kernel
+        computes the call's results. The callee's frame is then computed only on request. Raises
+        `SelfCheckError`.
         """
         require_mode()
         with self._here():

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from protocol.tasks.bundles import Bundle
 
 ROOT_BYTES = 73
-"""Bytes of a root in a tuple: 32, a header of 33 and a pointer of 8 in CPython."""
+"""Bytes that a root in a tuple takes in CPython: 32 for the hash, 33 for the header of the bytes object, and
+8 for the tuple's pointer to it.
+"""
 ROOTS_SHARE = 64
 FRAMES_SHARE = 8
 """A replay keeps frames in at most 1 / FRAMES_SHARE of the machine's memory. State roots and tensor roots
@@ -144,12 +146,12 @@ class Replay:
     """A `protocol.dispute.provider.Run` that re-executes steps from checkpoints.
 
     `checkpoint(i)` returns the state at the end of segment i (0: the initial state). `roots()` returns the
-    state roots r_0, r_1, … as far as this side has them from the start, or None. Segments and steps count
-    from 1; C is `segment_steps`.
+    checkpoints' state roots, beginning with r_0 and as far as this side has them without a gap, or None.
+    Segments and steps count from 1; C is `segment_steps`.
 
     Results are kept for the life of the replay, because it may serve games in several segments in turn. If
     they take more than a share of the machine's memory, the least recently used are dropped, but at least two
-    of each kind remain. Of a replayed segment only the C + 1 state roots are kept. A state may have 65,535
+    of each kind remain. For a replayed segment, only the C + 1 state roots are kept. A state may have 65,535
     tensor roots, so tensor roots are kept only for the states around traced steps and for the states that
     were asked for.
     """
@@ -230,9 +232,10 @@ class Replay:
         return tuple(found)
 
     def _trace(self, segment: int, step: int) -> Frame:
-        """Trace a step. Also run the step once, so that the tensor roots of the states before and after it
-        are known without another replay. So once the step tree of a game has been made, the game runs at most
-        C steps besides the trace, and hashes at most C + 1 states, as in one replay.
+        """Trace a step. The step is also run without a trace, so that the tensor roots of the states before
+        and after it are known and need no other replay. After a game's step tree has been made, the game
+        therefore runs at most C more steps besides the trace, and hashes at most C + 1 more states. This is
+        as much as one replay.
         """
         number = first_step(segment, self._segment_steps) + step - 1
         before = self.state(segment, step - 1)

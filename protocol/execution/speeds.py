@@ -13,10 +13,10 @@ PROGRAMS: Final = 256
 
 
 class Speeds:
-    """Speeds of the steps of the programs that this process runs. Traces are not timed, and may be slower
-    (`protocol.tasks.owed.Traces`). A program's speed is that of its fastest step, because other work slowed
-    down the rest. Admission uses a third of that speed and leaves the rest for other work. Callable from any
-    thread.
+    """The speeds of the programs whose steps this process runs. A program's speed is that of its fastest
+    step, because other work slowed down the other steps. Admission uses only a third of this speed, because
+    the machine also does other work. Traces are not timed, and may be slower than steps
+    (`protocol.tasks.owed.Traces`). Callable from any thread.
     """
 
     def __init__(self) -> None:

@@ -78,9 +78,9 @@ class Ask:
 
 
 def may_begin(ask: Ask, waiting: Iterable[Ask], running: Iterable[Ask], shared: bool) -> bool:
-    """Whether it is this request's turn. No waiting request may come before it (`Ask.order`). Unless turns
-    are shared, no work may be running; if they are shared, only work that is due later may be. Requests for
-    other devices do not count.
+    """Whether it is this request's turn. No waiting request may come before it (`Ask.order`). If turns are
+    shared, all running work must be due later than the request; if they are not, no work may be running.
+    Requests for other devices do not count.
     """
     first = min(filter(ask.meets, waiting), key=lambda other: other.order, default=ask)
     return first is ask and all(shared and ask.by < other.by for other in filter(ask.meets, running))

@@ -30,7 +30,9 @@ Shapes = tuple[tuple[int, ...], ...]
 Body = Callable[..., tuple[Value, ...]]
 
 ROWS, WIDTH = 1024, 512
-"""Products of 1024 x 512 x 512, as in a small transformer."""
+"""Rows and width of the matrices. In the yardstick of products, each product takes 1024 x 512 x 512
+multiplications, as in a small transformer.
+"""
 FEW: Final = 32
 """Columns of the product in the yardstick of primitives, which runs without a kernel."""
 MATRIX: Final = (ROWS, WIDTH)

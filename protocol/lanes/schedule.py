@@ -1,17 +1,17 @@
 """Estimates when a job of lanes ends, from its width, inner steps and density. Pure arithmetic on times and
 links.
 
-The model: all lanes begin a round together. A lane computes (absorb, H inner steps, emit, keeping its state,
-checking and keeping the others' messages), and then fetches the other W - 1 messages. A message passes
-between two lanes once both have computed. A lane's downlink passes W - 1 messages. Its uplink passes W - 1
-copies of its message, or a single copy to a bucket, which serves the message once it has received all of it.
-Messages on a link share its rate, so the last one ends at the same time as if they were sent one after
-another. A round ends when every link has passed its messages.
+The model: all lanes begin a round together. A lane first does all its computing: it absorbs, trains H inner
+steps, emits, keeps its state, and checks and keeps the others' messages. Then it fetches the messages of the
+other W - 1 lanes. A message passes between two lanes once both have computed. A lane's downlink passes W - 1
+messages. Its uplink passes W - 1 copies of the lane's own message, or a single copy to a bucket, which serves
+the message once it has received all of it. Messages on a link share the link's rate, so the last one ends at
+the same time as if they were sent one after another. A round ends when every link has passed its messages.
 
-This is exact if all lanes compute for the same time: each message then gets an equal share of both its links,
-and the slowest link never waits for another. In addition, `QUESTIONS` round trips are counted. The model
-ignores that a lane that has all messages begins the next round before the others do. docs/lanes.md compares
-it with measurements over shaped links.
+This is exact if all lanes compute for the same time: each message then gets an equal share of both links that
+it uses, and the slowest link never waits for another. In addition, `QUESTIONS` round trips are counted. The
+model ignores that a lane that has all messages begins the next round before the others do. docs/lanes.md
+compares it with measurements over shaped links.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ INNER: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 """Numbers of inner steps that are tried."""
 MOST_INNER: Final[Mapping[int, int]] = {1: 20, 8: 20, 16: 5, 32: 5, 64: 5}
 """For each block size: the most inner steps at which lanes are known to train better than a single lane that
-makes as many steps. In the study of docs/lanes.md, the loss of four lanes with the smallest model was 2.0 %
-lower at 20 steps and density 1/8, 2.9 % lower at 5 steps and 1/64, but 6.4 % higher at 20 steps and 1/64. At
-50 steps it was between 0.5 % lower (density 1) and 14.1 % higher (1/64). At 20 steps and 1/16 it was 0.4 %
-lower, which is too little to rely on.
+makes as many steps. The study of docs/lanes.md compared the loss of four lanes with a single lane's, for the
+smallest model. It was 2.0 % lower at 20 steps and density 1/8, and 2.9 % lower at 5 steps and 1/64, but 6.4 %
+higher at 20 steps and 1/64. At 50 steps it was between 0.5 % lower (density 1) and 14.1 % higher (1/64). At
+20 steps and 1/16 it was 0.4 % lower, which is too little to rely on.
 """
 LEAST_TURNS: Final = 3
 """On average, a training must send each parameter at least this many times. The average is the number of

@@ -52,8 +52,8 @@ several rounds.
 """
 
 LEAST_CUT, LARGEST_CUT = MIN_EXPONENT, 127
-"""Smallest and largest value allowed for the largest exponent of sent values (`most_exponent`). `emit` makes
-no exponent below the smallest. Above the largest, 2^e is not an f32.
+"""Least and greatest value allowed for `most_exponent`, the largest exponent of sent values. `emit` makes no
+exponent below `LEAST_CUT`. For an exponent e above `LARGEST_CUT`, 2^e is not an f32.
 """
 
 NO_HINTS: Mapping[bytes, Hint] = MappingProxyType({})
@@ -125,7 +125,9 @@ class Lanes:
         return tuple(state[name] for name in self.message_types)
 
     def nothing(self) -> tuple[Tensor, ...]:
-        """The message of a lane that does not count: zeros."""
+        """The message that is absorbed in place of the message of a lane that does not count. Its tensors are
+        all zeros.
+        """
         return tuple(map(_zeros, self.message_types.values()))
 
     def interpreter(

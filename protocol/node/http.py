@@ -110,12 +110,12 @@ def bind(host: str, port: int, flag: str = "--port") -> socket.socket:
 
 
 def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvicorn.Server:
-    """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop. `SharedProtocol`
-    limits connections and requests; uvicorn's own limit would refuse everybody as soon as a few clients reach
-    it.
+    """A server for an ASGI app; `run(sockets=[bound])` serves until it is told to stop. `SharedProtocol`
+    limits connections and requests. uvicorn's own limit is not used: as soon as a few clients reached that
+    limit, it would refuse everybody.
 
-    `proxies` are IP addresses of proxies. Their connections come from many clients, which the proxy itself
-    must limit.
+    `proxies` are IP addresses of proxies. The connections of a proxy come from many clients, which the proxy
+    itself must limit.
     """
     import uvicorn
 

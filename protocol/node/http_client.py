@@ -31,8 +31,8 @@ ATTEMPT_SECONDS: Final = 1.0
 client's connect timeout holds.
 """
 OVERHEAD: Final = 1 << 18
-"""A whole answer may have this many bytes more than twice the bytes allowed for its body, because h11 accepts
-100 KiB of headers and 100 KiB of trailers.
+"""The limit on the bytes of a whole answer is twice the limit on its body, plus this constant, because h11
+accepts 100 KiB of headers and 100 KiB of trailers.
 """
 
 

@@ -1,4 +1,4 @@
-"""Which clients of a server count as one, by their addresses."""
+"""Decides, by the clients' addresses, which clients of a server count as one."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ def copy_of(path: Path, version: int) -> Path:
 
 
 def keep_copy(connection: sqlite3.Connection, path: Path, version: int) -> Path:
-    """Write a copy of an open database, whose version is `version`. The copy replaces an earlier copy of this
-    version only once it is complete. Returns the copy's path.
+    """Write a copy of an open database, whose version is `version`. An earlier copy of this version is
+    replaced only when the new copy is complete. Returns the copy's path.
 
     Raises OSError, sqlite3.Error.
     """

@@ -2,11 +2,12 @@
 in terms, and those that parties announce.
 
 Anyone can put an address on the chain, and plain http would let a stranger make a node send requests behind
-its operator's firewall. So plain http is allowed to the internet, but to a private network only below an
-address that the operator allows. This machine is treated like a private network, unless the parties share it,
-as on a development chain. A name is looked up before the connection, each of its addresses is checked, and
-the connection uses these addresses (`http_client`). https is always allowed: a server in a private network
-has no certificate for a stranger's name, so no request is sent to it.
+its operator's firewall. So plain http to hosts on the internet is allowed, but plain http to a private
+network is allowed only for an address that lies below one that the operator allows. This machine is treated
+like a private network, unless the parties share it, as on a development chain. A name is looked up before the
+connection, each of its IP addresses is checked, and the connection uses these IP addresses (`http_client`).
+https is always allowed: a server in a private network has no certificate for a stranger's name, so no request
+is sent to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An HTTP server in its own thread, whose socket is bound before its address is announced."""
+"""An HTTP server that runs in a separate thread. Its socket is bound before its address is announced."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class NotStarted(Retryable):
 
 class Serving:
     """Serves an ASGI app at `host:port` while the context lasts; port 0 means any free port. `proxies` are
-    the addresses of proxies in front of it, if any. Raises NoSuchHost, PortTaken and PortRefused. The
-    messages of the last two advise choosing another port with `flag`. Entering the context may raise
-    NotStarted.
+    the addresses of proxies in front of the server, if any. Raises NoSuchHost, PortTaken and PortRefused. The
+    messages of PortTaken and PortRefused name `flag`, the option with which the user can choose another port.
+    Entering the context may raise NotStarted.
     """
 
     def __init__(

@@ -1,10 +1,10 @@
 """Settings of a command. Each comes from the first source that sets it: a flag, an environment variable, the
 settings file, or the default.
 
-A command describes its settings as a pydantic model, and `load` fills it. The file is TOML with at most one
-table per command and nothing else. In an environment variable, the items of a list are separated by commas.
-Fields with `{"secret": True}` in `json_schema_extra` are masked when shown. Of a URL in `rpc`, only scheme,
-host and port are shown.
+A command describes its settings as a pydantic model, and `load` fills it. The file is TOML. It contains at
+most one table per command, and nothing else. In an environment variable, the items of a list are separated by
+commas. Fields with `{"secret": True}` in `json_schema_extra` are masked when shown. If a URL in `rpc` is
+shown, only its scheme, host and port appear.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ _SPANS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def amount(units: int, *, at_most: bool = False) -> str:
-    """An amount, given in units of 10^-18, without a name: 1,000 or 0.25 or 0.000000314159. Fractions are
-    rounded to six places after the point, or to six significant digits if that is more precise. `at_most`
-    rounds down, so that the text never shows more than the amount.
+    """An amount as a number, without the name of the token or coin: 1,000 or 0.25 or 0.000000314159. `units`
+    counts units of 10^-18. Fractions are rounded to six places after the point, or to six significant digits
+    if that is more precise. `at_most` rounds down, so that the text never shows more than the amount.
     """
     exact = Decimal(units).scaleb(-DECIMALS)
     places = max(DIGITS, DIGITS - 1 - exact.adjusted()) if units else 0
@@ -33,7 +33,9 @@ def amount(units: int, *, at_most: bool = False) -> str:
 
 
 def exact(units: int) -> str:
-    """An amount without a name, with all digits and no separators, so that programs can read it too."""
+    """An amount as a number, without the name of the token or coin. It has all digits and no separators, so
+    that programs can read it too.
+    """
     shown = f"{Decimal(units).scaleb(-DECIMALS, Context(prec=len(str(units)) + DECIMALS)):f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 

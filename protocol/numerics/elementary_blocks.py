@@ -3,8 +3,8 @@
 A recorded list is a sequence of numpy loops over buffers of one block. A buffer is reused once its value is
 dead, so all buffers stay in cache. Selection works on bits, because a masked copy costs as much as eight
 additions. `elementary_torch` has the plain evaluation, for other devices. The code here relies on a property
-of every list: its result depends neither on casts of NaN or of 2^31 and above, nor on the sign of a zero from
-`minimum` or `maximum`.
+of every list. The list's result does not depend on what a cast makes of NaN or of numbers from 2^31 on, and
+it does not depend on the sign of a zero that `minimum` or `maximum` returns.
 """
 
 from __future__ import annotations

@@ -66,7 +66,8 @@ def rsqrt_f32(x: Tensor) -> Tensor:
 
 
 def evaluate(function: Callable[[Any, Any], Any], x: Tensor, compiled: Map | None = None) -> Tensor:
-    """Evaluate a list of one argument, such as those of `elementary`, on an f32 tensor of any shape.
+    """Evaluate an operation list that takes one argument, such as those of `elementary`, on an f32 tensor of
+    any shape.
 
     If the list is not in `elementary` but has a compiled function, `compiled` is the number of that function.
     """

@@ -1,8 +1,9 @@
 """Single-element operations, compiled for f32 on the CPU where possible: arithmetic.md section 2.
 
-Each has the bits of the function of the same name in `elementwise`. It calls that function if there are few
-elements, if the operands are not contiguous f32, if they differ in shape (a single element with no more axes
-than the other operand is allowed), or if no compiled function may be used (`kernels.fused_dispatch`).
+Each operation gives exactly the same bits as the function of the same name in `elementwise`. It calls that
+function if there are few elements, if the operands are not contiguous f32, if they differ in shape (a single
+element with no more axes than the other operand is allowed), or if no compiled function may be used
+(`kernels.fused_dispatch`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from protocol.numerics.types import canonical
 
 SUM_BITS = 30
 FLOAT64_TERMS = 1 << (53 - SUM_BITS)
-"""Number of terms |m| <= 2^30 that a float64 accumulator adds exactly in any order."""
+"""How many terms m, each with |m| <= 2^30, a float64 accumulator adds exactly in any order."""
 
 
 def sum_f32(x: Tensor, axis: int = -1) -> Tensor:

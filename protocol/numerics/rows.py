@@ -1,8 +1,8 @@
 """Row exponents and fixed point: arithmetic.md sections 3 and 4, encoding.md section 3 ("Total functions").
 
-A row is the group of f32 values along one axis that shares a power-of-two scale. `exponent`, `quantise`,
-`to_fixed` and `round_scaled` are the primitives of these names, and are total; the other functions are faster
-replacements that are not total. Products of rows are in `contract`, sums in `sums`.
+A row is a group of f32 values along one axis. The values of a row share a power-of-two scale. `exponent`,
+`quantise`, `to_fixed` and `round_scaled` are the primitives of these names, and are total; the other
+functions are faster replacements that are not total. Products of rows are in `contract`, sums in `sums`.
 """
 
 from __future__ import annotations

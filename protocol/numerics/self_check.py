@@ -63,8 +63,9 @@ MODE = (
     (0x3F800001, 0x3F800001, 0x3F800002),  # squares just above an f32 and just above a midpoint between two
     (0x3F800801, 0x3F800801, 0x3F801003),
 )
-"""Cases: the bits of two factors and of their right product. A product differs if subnormals are flushed or
-another rounding mode is set."""
+"""Test cases: the bits of two factors and of their correct product. The computed product differs if
+subnormals are flushed or if the rounding mode is not round to nearest even.
+"""
 
 
 def require_mode() -> None:

@@ -100,8 +100,9 @@ def require_storage(x: Tensor, dtype: DType) -> None:
 def flattened(x: Tensor) -> Tensor:
     """The elements of `x` in C order: a vector [x.numel()] of stride 1, without a copy if `x` is contiguous.
 
-    torch regards an axis of size 1 as contiguous with any stride, and `reshape` may keep that stride. torch
-    could then not view the vector as a type of another width.
+    The stride is set explicitly. torch regards an axis of size 1 as contiguous with any stride, and `reshape`
+    may keep that stride. With a stride other than 1, torch could not view the vector as a type of another
+    width.
     """
     return x.contiguous().as_strided((x.numel(),), (1,))
 

@@ -280,8 +280,8 @@ class Builder(Recorder):
         return self._primitive(Op.ROUND_SCALED, (s, *exponents), attrs.encode_byte(p))
 
     def dot(self, x: Value, y: Value) -> Value:
-        """The wrapping sum of products of each row of x with each row of y. x [… M K] and y [… N K] are i32;
-        the result is i64 [… M N].
+        """For each row of x and each row of y, the wrapping sum of the products of their elements. x [… M K]
+        and y [… N K] are i32; the result is i64 [… M N].
         """
         return self._primitive(Op.DOT, (x, y))
 
@@ -312,6 +312,6 @@ class Builder(Recorder):
         return self._primitive(Op.PREFIX_SUM, (x,))
 
     def philox(self, key: Value, step: Value, stream: int, shape: Sequence[int]) -> Value:
-        """u32 words of Philox4x32-10 for a u32 [2] key and a u32 step of one element."""
+        """u32 words of Philox4x32-10, in the given shape. `key` is u32 [2], and `step` is u32 with one element."""
         declared = TensorType(DType.U32, tuple(shape))
         return self._primitive(Op.PHILOX, (key, step), attrs.encode_index(stream), declared)

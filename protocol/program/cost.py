@@ -167,8 +167,8 @@ PANEL_ROWS = 32
 
 
 def _packed(instruction: Instruction) -> int:
-    """For a `dot`, the bytes of padding that fill up the last panel of each packed operand, for a single
-    product of the batch.
+    """The padding of a packed `dot`, in bytes: what fills up the last panel of each operand. If the `dot` is
+    a batch of products, the padding of one of them.
 
     0 for other primitives.
     """

@@ -40,7 +40,7 @@ class Fusion:
     """Instructions of a frame that fast execution may run as one, with the same bits.
 
     `run` replaces the instructions `numbers`. It runs in place of instruction `at`, when all `operands` are
-    available. Other instructions read none of the values that these instructions make, except `results`.
+    available. Of the values that the replaced instructions make, other instructions read only `results`.
     `ready` says whether the fusion can run now.
     """
 

@@ -1,4 +1,6 @@
-"""Finds the last use of each value of a frame. Execution frees the value after it; `cost` counts the live values."""
+"""Finds the last use of each value of a frame. Execution frees a value after its last use; `cost` counts the
+live values.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ def releases_of(reads_and_gives: Sequence[Sequence[int]]) -> list[tuple[int, ...
 
 
 def ancestors(program: Program, leaves: Collection[int], known: Collection[int] = ()) -> list[int]:
-    """The numbers, in order, of the instructions that must run to compute `leaves` if the values `known` are
-    available.
+    """The numbers of the instructions that must run to compute `leaves`, in order. The values `known` are
+    already available.
     """
     needed = {program.producer(leaf) for leaf in leaves if leaf not in known}
     for number in range(max(needed, default=-1), -1, -1):

@@ -70,9 +70,9 @@ def literal(dtype: DType, value: Literal) -> bytes:
 class Recorder:
     """Records inputs, constants, calls and outputs. Use `Builder`, which adds the primitives.
 
-    `build` returns the program. If an instruction is rejected, the error names the number that it would have
-    had. Instructions beyond the first `most` are rejected with `RuleError`; without `most`, only `check`
-    limits their number.
+    `build` returns the program. If an instruction is rejected, the error names the number that the
+    instruction would have had. At most `most` instructions are accepted; any further one is rejected with
+    `RuleError`. Without `most`, only `check` limits the number of instructions.
     """
 
     def __init__(self, name: str = "program", most: int | None = None) -> None:

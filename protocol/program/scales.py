@@ -1,8 +1,9 @@
-"""Measures the precision lost to outliers: max / rms of the rows of every contraction of a step.
+"""Measures how much precision a step loses to outliers. The measure is max / rms of each row of the operands
+of the step's contractions.
 
 A row of p-bit integers is scaled by its largest value, so a value as large as the rms has p - log2(max / rms)
 bits left (arithmetic.md section 4). Outliers of activations often grow in training; these measurements show
-them before they do harm.
+the outliers before they do harm.
 """
 
 from __future__ import annotations

@@ -146,8 +146,8 @@ class Trace:
 
 
 def held_bytes(program: Program, keep: int = KEEP_BYTES) -> int:
-    """The most bytes of values that are kept at the same time by a trace of this program together with the
-    traces of frames below it.
+    """The maximum total size, in bytes, of the values that a trace of this program and the traces of frames
+    below it keep at the same time.
 
     Recomputed values are not counted.
     """

@@ -178,8 +178,8 @@ def deterrent_lock(rules: Rules, amounts: Amounts) -> int:
 
 
 def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> int:
-    """The least bond: twice the most that a game can cost a solver that wins it, because the solver gets half
-    of a lost bond.
+    """The least bond: twice the most that a game can cost the solver if the solver wins. The factor is two
+    because the challenger then loses the bond, and the solver gets only half of it.
 
     The cost includes the stake's capital for the time of both sides (contracts/src/libraries/TermsCheck.sol).
     """

@@ -108,18 +108,18 @@ def least_look_lock(saved: int, look_chance: int, segments: int, honest: Fractio
 
 
 def expected_looks(look_chance: int, slots: int) -> Fraction:
-    """Upper bound of the mean number of looks of a task with `slots` = V q attested segments of seats: V q (e
-    + e^2 + e^3 + e^4), but at most V q. The bound is slightly too high, because the limit of V q applies to
-    each task and not to the mean.
+    """Upper bound of the mean number of looks of a task: V q (e + e^2 + e^3 + e^4), but at most V q. `slots`
+    = V q is the number of attested segments of all seats. The bound is slightly too high, because the limit
+    of V q applies to each task and not to the mean.
     """
     chance = Fraction(look_chance, RATE_OF_ALL)
     return min(Fraction(slots), slots * sum((chance**level for level in range(1, LEVELS + 1)), Fraction()))
 
 
 def expected_look_draws(look_chance: int, slots: int) -> Fraction:
-    """Mean number of draws of looks of a task with `slots` = V q attested segments of seats. One draw is for
-    level 1, and one is for each further level if the level before has a look. A slot has a look of level n
-    with chance e^n. The result is slightly too high, like that of `expected_looks`.
+    """Mean number of draws for the looks of a task. `slots` = V q is the number of attested segments of all
+    seats. One draw is for level 1, and one is for each further level if the level before has a look. A slot
+    has a look of level n with chance e^n. The result is slightly too high, like that of `expected_looks`.
     """
     if not look_chance:
         return Fraction()

@@ -41,8 +41,8 @@ class Training(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The best bid of another solver: its price, and by how many whole extensions bids have postponed the end
-    of bidding.
+    """The best bid of another solver: its price, and the overtime so far. The overtime is the time by which
+    bids have postponed the end of bidding, counted in whole extensions.
     """
 
     price: int
@@ -143,8 +143,9 @@ def copies_at_once(terms: Terms) -> int:
 
 
 def _late(trainings: Mapping[str, Training]) -> Iterator[tuple[str, Training]]:
-    """The trainings that would be late if all of them share a device and the one with the earliest deadline
-    goes first. Each is named together with those that go before it (decision 173).
+    """Yields each training that would be late if all trainings share a device and run in the order of their
+    deadlines, the earliest first. The name joins the training's name with the names of those that run before
+    it, and `seconds` is the time of all of these together (decision 173).
     """
     names: list[str] = []
     seconds = 0.0

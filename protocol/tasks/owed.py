@@ -51,8 +51,9 @@ class Traces:
 
     @classmethod
     def at_most(cls, terms: Terms) -> Traces:
-        """The most that terms allow if their program is not known: a path of one frame that runs as long as
-        the step and has as many bytes as the step's operations pay for, all in one value.
+        """The most that terms allow if their program is not known. This is a path of one frame that runs as
+        many operations as the step. The path has the most bytes that the step's operations allow (one for
+        every `HASHED` operations), and all of these bytes belong to one value.
         """
         bytes_ = terms.step_operations // HASHED
         return cls(terms.step_operations, 0, bytes_, bytes_)
@@ -128,8 +129,8 @@ def answers(name: str, terms: Terms) -> Engagement:
 
 
 def moves_left(phase: Phase, depth: int, demands: int) -> int:
-    """Maximum number of answers that a solver may still owe in a game in this phase, `depth` frames down,
-    after `demands` demands.
+    """Maximum number of answers that a solver may still owe in a game. The game is in this phase, has
+    descended `depth` frames below the top frame, and has had `demands` demands so far.
     """
     if phase in (Phase.SPLIT, Phase.BLOCK):
         return SPLITS
@@ -143,6 +144,8 @@ def _step(terms: Terms) -> Work:
 
 
 def _replays(terms: Terms, count: int, transactions: int) -> Work:
-    """The work of replaying `count` segments and hashing all of their states, with `transactions` transactions."""
+    """The work of replaying `count` segments, hashing all of their states, and sending the given number of
+    transactions.
+    """
     steps = terms.segment_steps
     return Work(count * steps * terms.step_operations, count * (steps + 1) * terms.state_bytes, transactions)

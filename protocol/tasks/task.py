@@ -38,9 +38,10 @@ LOOK_DRAWS: Final = LEVELS
 LINE: Final = 1 << 22
 """Bytes a second (4 MiB) that every party's network must carry. No task may require more (TermsCheck.sol)."""
 TENSOR_RATE: Final = 1_000
-"""Tensors a second that a solver is assumed to serve, however small they are. This is an eighth of what one
-core reads from files in the system's cache, because several parties fetch at once and each gives a checkpoint
-an eighth of its time (`verifier.findings.FETCH_SHARE`).
+"""Tensors a second that a solver is assumed to serve, however small the tensors are. One core reads eight
+times as many from files in the system's cache. The assumption is lower because several parties fetch at once,
+and each party spends an eighth of its attestation time on fetching a checkpoint
+(`verifier.findings.FETCH_SHARE`).
 """
 MAX_BUNDLE_LENGTH: Final = 1_024
 MAX_LOCK: Final = (1 << 94) - 1
@@ -227,7 +228,9 @@ class Terms:
 
     @property
     def least_fee(self) -> int:
-        """The least fee that a seat or look gets: the fee of a look, or without looks that of a seat."""
+        """The least fee that a seat or look gets. If the task has looks, this is the fee of a look; if not,
+        it is the fee of a seat.
+        """
         return self.audit_fee if self.look_chance else self.seat_fee
 
     @property

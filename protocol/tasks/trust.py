@@ -1,7 +1,7 @@
 """The cost of trust in a task, computed from the rules, the setting and the amounts (audit.md section 9).
 
 Pure. Amounts are integers in token units, and times are seconds. Rates are yearly and given as fractions,
-unless stated otherwise. Costs of capital are exact fractions; nobody is paid these amounts.
+unless stated otherwise. Costs of capital are exact fractions, because nobody is paid a cost of capital.
 `protocol.tasks.amounts` derives the amounts.
 """
 
@@ -84,8 +84,9 @@ class Setting:
     jurors: int = 0
     """Number of jurors. If it is not 0, a claim may take a share of the stake."""
     utilisation: Fraction = Fraction(3, 10)
-    """Tokens reserved for a lock are actually locked for this share of the time. Used only with looks.
-    Without looks, a lock is only about as large as a seat's pay.
+    """Share of the time for which tokens reserved for a lock are actually locked. Used only with looks.
+    Without looks, the time in which the tokens wait is not counted, because a lock is only about as large as
+    a seat's pay.
     """
 
     def gas_cost(self, gas: int) -> int:

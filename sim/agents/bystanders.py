@@ -54,8 +54,8 @@ class Bystander:
     chance: float = 0.1
 
     def look(self, view: Passing) -> Look:
-        """With chance `chance`, act: replay what is served and challenge if the replay differs, or challenge
-        without a replay if the solver serves nothing.
+        """With chance `chance`, act. If the solver serves its checkpoints, replay the segment and challenge
+        if the replay differs. If the solver serves nothing, challenge without a replay.
         """
         looks = view.uniform < self.chance
         return Look(
@@ -70,8 +70,8 @@ class Bystander:
 
 @dataclass(frozen=True)
 class Griefer(Bystander):
-    """With chance `chance`, opens `games` games against a result without having replayed it, and usually
-    loses them.
+    """With chance `chance`, opens several games (`games`) against a result without having replayed it, and
+    usually loses them.
     """
 
     name: ClassVar[str] = "griefer"
@@ -116,8 +116,8 @@ class Retrainer(Bystander):
     chance: float = 1.0
 
     def look(self, view: Passing) -> Look:
-        """With chance `chance`, act: replay what is served and challenge if the replay differs, or challenge
-        without a replay if the solver serves nothing.
+        """With chance `chance`, act. If the solver serves its checkpoints, replay all segments and challenge
+        if the replay differs. If the solver serves nothing, challenge without a replay.
         """
         looks = view.uniform < self.chance
         replays = np.where(looks & view.served, view.parameters.segments, 0)

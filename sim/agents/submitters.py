@@ -79,8 +79,8 @@ class Shill(Submitter):
 
 @dataclass(frozen=True)
 class Vanishing(Submitter):
-    """With chance `rate`, takes the bundle of a task down after bidding has closed. The deadline then passes,
-    and the solver pays the penalty.
+    """A submitter that takes down a task's bundle after bidding has closed, with chance `rate`. The deadline
+    then passes, and the solver pays the penalty.
     """
 
     name: ClassVar[str] = "vanishing"

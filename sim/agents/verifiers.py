@@ -1,8 +1,8 @@
 """Strategies of verifiers in a seat. A strategy decides whether to replay, to attest and to challenge.
 
-A strategy is a frozen dataclass with one method over arrays, `check`, which acts for all seats at once. The
-engine uses the answers only for the seats that the strategy's members were drawn for. To add a strategy,
-subclass `Verifier` (docs/guide/studies.md).
+A strategy is a frozen dataclass. Its method `check` takes arrays and decides for all seats at once; `look`
+does so for looks, by default with `check`. The engine uses the decisions only for the seats that the
+strategy's members were drawn for. To add a strategy, subclass `Verifier` (docs/guide/studies.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Books the cost of locked capital (`protocol.tasks.amounts.task_capital`) outside the vault, like gas.
 
-Durations are those of a task whose seats are all attested in time. Redraws are assumed not to prolong a
-seat's lock, and convictions not to release anything earlier. A look's lock lasts as long as a seat's.
+Durations are those of a task whose seats are all attested in time. It is assumed that redraws do not prolong
+a seat's lock, and that convictions release nothing earlier. A look's lock lasts as long as a seat's.
 """
 
 from __future__ import annotations

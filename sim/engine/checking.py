@@ -132,7 +132,9 @@ class Checker:
         return np.asarray(self._reveals.take(accounts, mode="wrap"))
 
     def accuses(self, accounts: Indices) -> Flags:
-        """Whether each account also accuses targets that can answer; arbitrary for NOBODY."""
+        """Whether each account, as a looker, also accuses targets that have replayed and can answer;
+        arbitrary for NOBODY.
+        """
         return np.asarray(self._accuses.take(accounts, mode="wrap"))
 
     def look_luck(self) -> Stream:
@@ -286,9 +288,10 @@ class _Checking:
     def _named(self, games: Games) -> Segments:
         """The segment that each game names, (n, rows), or NO_SEGMENT if it names none.
 
-        A game names none if nothing is served, or if the result is false and the challenger has not found a
-        false segment, because an arbitrary segment could be false by luck. If a solver that serves its data
-        is silent, the segment is kept, because the challenger wins in any case.
+        No game names a segment if nothing is served. If the result is false, a game whose challenger has not
+        found a false segment names none either, because an arbitrary segment could be false by luck. There is
+        one exception: if a solver that serves its data is silent, the segment is kept, because the challenger
+        wins in any case.
         """
         work = self._task.work
         names = work.serves & (games.right | (work.false == 0) | self._silent(games))

@@ -156,8 +156,9 @@ class Closer:
                 booking.forfeit(self.books.ledger, rows, challengers[rows], bonds)
 
     def _bonds(self, checks: Checks, line: int, number: int, first: Amounts | int = 0) -> Amounts:
-        """The bond of one commitment of a party, (rows,). `line` is the party's place in the games. `number`
-        counts the party's commitments from 0, leaving out its `first` earlier ones.
+        """The bond of one commitment of a party, (rows,). `line` is the party's place in the games. The
+        party's earliest commitments are skipped: `first` is how many of them. `number` counts the others from
+        0.
         """
         games, bond = checks.games, self.parameters.bond
         if games.seats[line] != NO_SEAT or line >= checks.early:

@@ -22,8 +22,8 @@ class Seated:
         self._drawn: deque[Indices] = deque(maxlen=overlap - 1)
 
     def add(self, drawn: Indices) -> None:
-        """Add all accounts drawn by one task, (m, rows), which may include NOBODY, and free those of the
-        oldest task.
+        """Add the accounts that one task has drawn, and free the accounts that the oldest task had drawn.
+        `drawn` has shape (m, rows) and may include NOBODY.
         """
         if self._drawn.maxlen:
             ordered = np.sort(drawn, axis=0)

@@ -28,13 +28,15 @@ class LookCloser:
             self._answer(task, level)
 
     def _draw(self, drawn: Flags) -> None:
-        """Pay for a level's first draw from the escrow."""
+        """Take the fee for a level's first draw from the escrow."""
         rows = drawn.nonzero()[0]
         fee = self._parameters.draw_fee
         booking.pay_draws(self._books.ledger, rows, fee, np.ones(rows.shape, dtype=np.int64))
 
     def _pay(self, task: Task, attempt: Attempt, *, again: bool) -> None:
-        """Book fees, work and gas of lookers that acted; a silent looker loses what a silent seat loses."""
+        """Book the fees, the work and the gas of lookers that acted. A silent looker loses what a silent seat
+        loses.
+        """
         parameters, books, prices = self._parameters, self._books, task.prices
         accounts, check, acts = self._seats(attempt.accounts), attempt.check, attempt.acts
         booking.silence(
@@ -54,10 +56,10 @@ class LookCloser:
         books.tally.silent += attempt.silent.sum(axis=0)
 
     def _answer(self, task: Task, level: Level) -> None:
-        """Book reveals and answers. A target that does not reveal, or cannot answer an accusation, loses its
-        lock. Every accusation began as a game: the looker and the solver pay gas, and the looker pays a
-        game's cost to the solver. If the target answers, it pays the gas of a second reveal and receives a
-        game's cost from the looker.
+        """Book the reveals and the answers. A target that does not reveal, or cannot answer an accusation,
+        loses its lock. Every accusation began as a game: the looker and the solver pay gas, and the looker
+        pays a game's cost to the solver. If the target answers, it pays the gas of a second reveal and
+        receives a game's cost from the looker.
         """
         parameters, books, gas = self._parameters, self._books, task.prices.gas
         targets, lookers = self._seats(level.targets), self._seats(level.lookers)

@@ -80,7 +80,7 @@ class Level(NamedTuple):
     """Tasks that had a draw for this level, (rows,)."""
     attempts: Sequence[Attempt]
     lookers: Indices
-    """The account that finally attested or challenged in each look, or NOBODY."""
+    """For each look, the account that attested or challenged in one of the draws; NOBODY if none did."""
     targets: Indices
     """The account that each look checks; arbitrary in slots without a look."""
     revealed: Flags
@@ -183,8 +183,8 @@ def _judge(
     """Decide which account acted in each look, and which targets lose a lock to their looker.
 
     If the solver's states are right, a looker that replays recognises a made-up digest. If they are wrong,
-    the solver is convicted instead. Only a looker that replays can accuse, even if its target has replayed
-    and can answer, because an accusation shows a chunk.
+    the solver is convicted instead. An accusation shows a chunk, so only a looker that replays can accuse.
+    This also holds for a wrong accusation, whose target has replayed and can answer.
     """
     shape = targets.shape
     lookers = np.full(shape, NOBODY, dtype=np.int64)

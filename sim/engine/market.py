@@ -48,7 +48,7 @@ class Market:
         if parameters.device_range:
             devices *= 1 + parameters.device_range * (random.devices.uniform(population.solver_count) - 0.5)
         self.costs = np.rint(parameters.training_cost * devices)
-        """Honest costs at initial prices, (solvers, rows) whole token units."""
+        """Each solver's honest costs at initial prices, in whole token units. The shape is (solvers, rows)."""
         self._kinds = spread(population.solvers, range(len(population.solvers)))
         self._honest_submitter = population.submitter == HONEST_SUBMITTER
 

@@ -37,7 +37,7 @@ class Stream:
         return Stream([_child(seed, number) for seed in self._seeds], self._rows)
 
     def uniform(self, *shape: int) -> Floats:
-        """Uniform numbers in [0, 1), (*shape, rows)."""
+        """Uniform numbers in [0, 1), as an array of shape (*shape, rows)."""
         return self._filled(np.random.Generator.random, shape)
 
     def normal(self, *shape: int) -> Floats:
@@ -45,7 +45,9 @@ class Stream:
         return self._filled(np.random.Generator.standard_normal, shape)
 
     def below(self, most: int, *shape: int) -> Indices:
-        """Integers in [0, `most`), (*shape, rows), by rounding down; chances are off by less than `most` / 2^53."""
+        """Integers in [0, `most`), as an array of shape (*shape, rows). They are uniform numbers times
+        `most`, rounded down; chances are off by less than `most` / 2^53.
+        """
         return (self.uniform(*shape) * most).astype(np.int64)
 
     def _filled(self, draw: Callable[..., Floats], shape: tuple[int, ...]) -> Floats:

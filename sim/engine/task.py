@@ -177,8 +177,8 @@ class Checks(NamedTuple):
         return np.asarray(self.won.argmax(axis=0))
 
     def spoke(self, in_ledger: Callable[[Indices], Indices]) -> Flags:
-        """Seats whose accounts have a game that was not dismissed, (V, rows). Such a game names a segment of
-        the account's own seat, or none.
+        """Seats whose accounts have opened a game that was not dismissed, (V, rows). The games of a seat's
+        account name a segment of that seat, or no segment.
         """
         spoke = np.zeros_like(self.attested)
         open_games = (self.games.opened > 0) & ~self.lost

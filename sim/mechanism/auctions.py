@@ -165,8 +165,8 @@ def in_turn(asks: Amounts, budget: Amounts, auction: Auction) -> Assignment:
 
 
 def _first(flags: Flags) -> Indices:
-    """For each row, the first index along the first axis at which a flag is set. This is faster than `argmax`
-    on that axis.
+    """For each row, the lowest index along axis 0 at which a flag is set. This is faster than `argmax` on
+    that axis.
     """
     places = len(flags)
     kind = np.int8 if places < 128 else np.int16

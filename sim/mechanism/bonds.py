@@ -1,7 +1,8 @@
-"""Bonds that commitments to challenges lock (contracts/src/Commitments.sol, `bondOf`).
+"""The bond that a commitment to a challenge locks (contracts/src/Commitments.sol, `bondOf`).
 
-Seats lock the terms' bond, and so does everybody once the task has stalled. For parties without a seat, the bond
-doubles with each of the task's held bonds beyond sixteen, so that nobody can delay an honest game for long.
+A seat locks the bond of the task's terms. Once the task has stalled, everybody locks that bond. Before that,
+the bond of a party without a seat doubles with each bond of the task beyond the first sixteen, so that nobody
+can delay an honest game for long.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ MOST_DOUBLINGS: Final = 96
 
 
 def bond_of(bond: int, held: int) -> int:
-    """The bond of a party without a seat when `held` bonds of the task are held."""
+    """The bond that a party without a seat must lock if `held` bonds of the task are held already."""
     return bond << min(max(0, held + 1 - GAMES_AT_ONCE), MOST_DOUBLINGS)
 
 

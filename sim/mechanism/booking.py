@@ -44,8 +44,8 @@ def silence(
     """AuditBoard.redraw: each silent account loses the seat's fee and the draw fee. Its stake covers this
     loss.
 
-    If the draw that replaces the silent accounts takes place (`again`), the first of them pays it. The rest
-    of the loss burns. `seats`: ledger accounts, (V, n).
+    If the draw that replaces the silent accounts takes place (`again`), the first silent account pays for
+    this draw. The rest of the loss burns. `seats`: ledger accounts, (V, n).
     """
     lost = ledger.amount(fee + draw_fee) * silent
     paid = ledger.amount(draw_fee if again else 0) * silent.any(axis=0)

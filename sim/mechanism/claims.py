@@ -8,12 +8,12 @@ from sim.mechanism.arrays import Flags
 from sim.mechanism.draw import Segments
 
 NO_SEGMENT = 0
-"""Stands in place of a segment if a game named none, or if a conviction came from such a game."""
+"""Stands for the missing segment if a game named no segment, or if a conviction came from a game that named none."""
 
 
 def fees_owed(attested: Flags, spoke: Flags, segments: Segments, convicted: Segments) -> Flags:
-    """Seats that are owed only their fee, (V, n): they attested, did not challenge, and do not hold the
-    convicted segment.
+    """Whether each seat is owed its fee and nothing else, as an array (V, n). This holds for seats that
+    attested, did not challenge, and do not hold the convicted segment.
 
     `segments` are the seats' segments, (q, V, n); `convicted` is the convicted segment of each row, (n,).
     """

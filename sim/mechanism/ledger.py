@@ -16,9 +16,10 @@ from sim.mechanism.arrays import MOST, Amounts, Indices
 def book(table: Amounts, rows: Indices, accounts: Indices | int, amounts: Amounts) -> None:
     """Add amounts to cells of an (accounts, rows) table.
 
-    `accounts` is one account for all rows, one per row, or several per row, (V, n); `amounts` has the same
-    shape or is one number. If an account is named twice, both amounts count. `add.at` is ten times as fast on
-    the flat table as with two indices.
+    `accounts` is one account for all n rows, an array (n,) with one account per row, or an array (V, n) with
+    several per row. `amounts` has one amount for each cell, in the same shape, or is one number for all
+    cells. If an account is named twice, both amounts count. The table is flattened because `add.at` is ten
+    times as fast with one index as with two.
     """
     if isinstance(accounts, int):
         np.add.at(table[accounts], rows, amounts)

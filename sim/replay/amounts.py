@@ -1,9 +1,9 @@
-"""A market's amounts in the chain's units of 10^-18 token. They are odd numbers on purpose, so that every
+"""A market's amounts in the chain's units of 10^-18 token. They are deliberately not round, so that every
 rounding shows.
 
-The engine's unit is 10^-6 token, so an amount on the chain has twelve more digits than the engine's. These
-digits differ between amounts, and mostly form a prime; agents never see them. With `exact`, these digits are
-zeros, so the chain's amounts are exactly 10^12 times the engine's.
+The engine's unit is 10^-6 token, so an amount has twelve more digits on the chain than in the engine. These
+twelve digits differ between amounts, and in most cases they are a prime number. Agents never see them. With
+`exact`, they are zeros, so the chain's amounts are exactly 10^12 times the engine's.
 """
 
 from __future__ import annotations

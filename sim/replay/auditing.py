@@ -22,7 +22,9 @@ from sim.replay.training import Trained
 
 
 class Auditing:
-    """The audit of one submitted task on the chain: carries out and books what the engine's `Checker` asks for."""
+    """The audit of one submitted task on the chain. It carries out what the engine's `Checker` asks for, and
+    records it in the books.
+    """
 
     def __init__(self, stage: Stage, task: int, trained: Trained) -> None:
         self.stage = stage
@@ -99,8 +101,9 @@ class Auditing:
         self.owed = True
 
     def redraw(self, asked: Flags) -> Indices:
-        """Redraw the seats that `asked`, (V, 1), marks, once their time to attest is over. Return the new
-        account of each seat, (V, 1), or NOBODY if the seat was not redrawn or nobody was found.
+        """Redraw the seats marked in `asked`, once their time to attest is over. Return the new account of
+        each seat, or NOBODY if the seat was not redrawn or nobody was found. `asked` and the result are (V,
+        1).
         """
         stage = self.stage
         silent = [seat for seat in range(self._seats) if asked[seat, 0] and self._accounts[seat] != NOBODY]
@@ -117,7 +120,7 @@ class Auditing:
 
     def execute_late(self) -> None:
         """Execute the draw of a task that has already ended, once the beacon's round arrives. The accounts
-        found get no seat or look.
+        that this draw finds get neither a seat nor a look.
         """
         before = self._places()
         self.execute()
@@ -141,8 +144,8 @@ class Auditing:
         self.stage.booked(f"task {self.task}: seats released")
 
     def _draw(self, asked: list[bool]) -> list[int]:
-        """Execute the draw. Return, for each seat in `asked`, its account as computed here, and NOBODY for
-        the other seats.
+        """Execute the draw. Return one account for each seat: for a seat marked in `asked`, the account as
+        computed here; for any other seat, NOBODY.
 
         The chain's accounts of all seats must equal the computed ones.
         """

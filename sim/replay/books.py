@@ -154,7 +154,9 @@ class Books:
         booking.expire(self.ledger, ROW, _at(solver), self._amounts.delay_penalty)
 
     def convicted(self, solver: int, challenger: int, *, late: bool) -> None:
-        """Pay reward and restitution out of the stake; `late`: the task had stalled."""
+        """Pay the challenger's reward and the submitter's restitution out of the stake. If the task had
+        stalled (`late`), the reward is `retrain_reward`.
+        """
         amounts = self._amounts
         reward = amounts.retrain_reward if late else amounts.reward
         booking.convict(
@@ -239,5 +241,7 @@ def _exact(amount: int) -> Units:
 
 
 def _seat(account: int) -> tuple[Indices, Flags]:
-    """One seat's account, and a flag that is set, as arrays for the functions of `booking`."""
+    """Two arrays for the functions of `booking`, with one element each: the account of one seat, and a flag
+    that is set.
+    """
     return np.array([[account]]), np.ones((1, 1), dtype=np.bool_)

@@ -11,9 +11,9 @@ from sim.replay.stage import Stage
 
 
 class Claim(NamedTuple):
-    """What the engine decides that a seat is owed: a game's cost and the fee, only the fee, or nothing.
+    """What a seat is owed, as the engine decides: a game's cost and the fee, only the fee, or nothing.
 
-    Looks have numbers like seats. A look is owed a game's cost or nothing.
+    `seat` may also be the number of a look. A look is owed a game's cost or nothing.
     """
 
     seat: int

@@ -19,8 +19,8 @@ LOCKS: Final = (REGISTRATION, ESCROW, STAKE, BOND)
 BURNED: Final = "burned"
 HELD: Final = "held"
 VAULT: Final = "vault"
-"""The owner named in two lines about the vault as a whole: `BURNED`, the tokens that the vault has burned,
-and `HELD`, all tokens that it holds, including burned ones.
+"""The owner named in two lines about the vault as a whole. The line `BURNED` has the tokens that the vault
+has burned. The line `HELD` has all tokens that the vault holds, including the burned ones.
 """
 
 

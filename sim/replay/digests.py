@@ -113,8 +113,8 @@ def place(trained: Trained, segment: int, luck: Random) -> Chunk:
 
 
 def shown(trained: Trained, segment: int, at: Chunk) -> Evidence:
-    """The chunk at `at`, opened under the solver's step tree. The tree is taken from a replay of the segment,
-    so it is the solver's only if the segment is right.
+    """The chunk at `at`, opened under the solver's step tree. The tree is computed by a replay of the
+    segment, so it equals the solver's tree only if the solver's segment is right.
     """
     run = trained.checked
     data = trained.tensors(segment, at.step)[at.tensor]

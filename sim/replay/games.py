@@ -126,8 +126,8 @@ def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | N
 
 
 def answer(stage: Stage, sides: Sides, game: int, record: Run) -> None:
-    """Let the solver move for as long as it is the solver's turn. The moves take no time on the chain: the
-    solver's clocks run in all open games at once, so time spent in one game would be lost in the others.
+    """Let the solver move for as long as it is the solver's turn. These moves take no time on the chain.
+    Otherwise time would be lost in other games: the solver's clocks run in all open games at once.
     """
     reader = GameReader(
         sides.challenger.game, game, stage.training.program.program, sides.challenger.deployment.block

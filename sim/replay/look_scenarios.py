@@ -31,7 +31,7 @@ _HONEST_SOLVER: Final = Solver()
 
 @dataclass(frozen=True)
 class Careless(Trusting):
-    """Rubber-stamps seats, and replays looks."""
+    """A verifier that attests in its seat without a replay, but replays as a looker."""
 
     name = "careless"
 

@@ -19,7 +19,8 @@ from sim.replay.drawing import found, looked
 
 
 class Looking:
-    """The looks of one task on the chain: carries out and books what the engine's `Checker` asks for.
+    """The looks of one task on the chain. It carries out what the engine's `Checker` asks for, and records it
+    in the books.
 
     Slots are those of the level drawn last; accounts are verifier numbers.
     """
@@ -120,8 +121,8 @@ class Looking:
         self._stage.same("looks that are awaited", 0, self._audit().looking)
 
     def _silence(self, *, again: bool) -> None:
-        """Let the silent lookers' time run out, so that each loses part of its stake. If another draw
-        follows, the first of these lookers pays for it; the rest of what they lose burns.
+        """Let the silent lookers' time run out, so that each of them loses part of its stake. If another draw
+        follows, the first of these lookers pays for it. The rest of what the silent lookers lose is burned.
         """
         stage = self._stage
         stage.until(self._audit().until)

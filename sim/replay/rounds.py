@@ -1,4 +1,4 @@
-"""Signatures of rounds of the development chain's beacon. Its secret is public."""
+"""Signs rounds of the development chain's beacon. The beacon's secret key is public."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ class Scenario:
     late: bool = False
     """Whether each bid comes in the last possible second and so extends the bidding."""
     drawn: tuple[tuple[int, ...], ...] = ()
-    """Segments that each seat must get in the first draw. The submission is timed so that it gets them. If
-    this is empty, any segments will do.
+    """The segments that the first draw must give to each seat. The submission is timed so that the draw gives
+    exactly these segments. If this is empty, any segments will do.
     """
     picked: tuple[tuple[int, ...], ...] = ()
     """Slots that the first draw of each level of looks must pick. The attestation that requests this draw is

@@ -1,8 +1,8 @@
 """A market of the engine with one row, played in parallel with the chain. This market makes the decisions.
 
-Bids, work, seats, challenges and ends come from `sim.engine`; only draws come from the chain instead of a
-stream. Attestations, draws and the targets' reveals are carried out on the chain at once. Challenges,
-accusations and the end of the task follow later. Amounts are booked in the engine's units.
+Bids, work, seats, challenges and ends come from `sim.engine`. Only the draws differ: they come from the
+chain, not from a random stream. Attestations, draws and the targets' reveals are carried out on the chain at
+once. Challenges, accusations and the end of the task follow later. Amounts are booked in the engine's units.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Shadow(Market):
         return self._last
 
     def ends(self) -> dict[str, int]:
-        """Number of tasks so far by how they ended."""
+        """For each way in which a task can end, the number of tasks so far that ended in this way."""
         return {name: int(getattr(self.books.tally, name)[0]) for name in _ENDS}
 
     def challenges(self) -> list[Challenge]:

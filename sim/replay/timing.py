@@ -1,4 +1,5 @@
-"""Times the calls that request draws, so that the draws give the segments or looks that a scenario needs.
+"""Chooses when to make the calls that request draws, so that the draws give the segments or looks that a
+scenario needs.
 
 The development chain's beacon signs with a secret that everybody knows, so a replay can predict its draws. On
 other chains this is impossible.

@@ -1,8 +1,9 @@
-"""The training task of a replay: a step of two tensors and one call, so that a whole game takes seconds.
+"""The training task of a replay. Its step has two state tensors and one call, so that a whole game takes
+seconds.
 
-Right and false runs are both real. In a false run, the last step of each false segment flips one bit of one
-product inside the call, and everything after it is computed honestly. A challenger bisects down to that
-element, and the EVM computes it.
+Right and false runs are both really computed. In a false run, the last step of each false segment flips one
+bit of one product inside the call, and everything after it is computed honestly. A challenger bisects down to
+that element, and the EVM computes it.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ class _Flipping(Interpreter):
 
 
 class Cheating:
-    """An executor that flips the bit in the last step of segments 1 ... `false`."""
+    """An executor that computes honestly, except in the last step of each of the segments 1 … `false`. There
+    it flips one bit, as `_Flipping` does.
+    """
 
     def __init__(self, program: StepProgram, fixed: Sequence[Tensor], false: int) -> None:
         self._honest = HonestExecutor(program, fixed, Interpreter())
@@ -131,7 +134,9 @@ class Trained:
 
     @cached_property
     def false_segments(self) -> frozenset[int]:
-        """The segments whose replay differs: the first `false` ones, but found by replaying all segments."""
+        """The segments whose end state differs in an honest replay. These are the first `false` segments, but
+        they are found by replaying all segments.
+        """
         numbers = range(1, self._training.segments + 1)
         return frozenset(number for number in numbers if self.steps_root(number) is None)
 

@@ -33,9 +33,9 @@ class Folder:
         """Create or resume a folder for the question in `about`. If the folder holds results of another
         question, `fresh` replaces them.
 
-        When resuming, the existing manifest is kept, except for the present location of the study's file.
-        Raises ResultsError if the folder cannot be written, if it holds other files than results, or, without
-        `fresh`, if it holds results of another question.
+        Resuming keeps the existing manifest and updates only one entry in it, the location of the study's
+        file. Raises ResultsError if the folder cannot be written, if it holds other files than results, or,
+        without `fresh`, if it holds results of another question.
         """
         folder = cls(path, about)
         there = path / manifest.NAME

@@ -1,4 +1,6 @@
-"""Rows of a folder, by column. A column is read when it is first used, so memory holds only what is used."""
+"""Gives access to the rows of a results folder, one column at a time. A column is read when it is first used,
+so memory holds only the columns that were used.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Claims by format and rule, findings and figures from the results of the auctions study
-(`sim.studies.auctions`).
+"""Reads the results of the auctions study (`sim.studies.auctions`). Makes the claims for each format and each
+rule, the findings, and the figures.
 """
 
 from __future__ import annotations

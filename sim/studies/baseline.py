@@ -1,8 +1,8 @@
 """Baseline: does the engine agree with the closed forms? A lazy solver meets an honest share of verifiers.
 
-All other studies rest on this one. At every point it compares with `sim.theory` the share that escapes, the
-cheater's profit and the burned stake. Devices are alike and nobody crashes, because the closed forms have no
-term for either.
+All other studies rest on this one. At every point, it compares three measures with `sim.theory`: the share of
+tasks that escape, the cheater's profit and the burned stake. Devices are alike and nobody crashes, because
+the closed forms have no term for either.
 """
 
 from __future__ import annotations
@@ -187,8 +187,9 @@ class Baseline(Study):
 def _compared(
     study: Study, measure: Measure, table: Table, points: Sequence[Point], forms: Forms, tasks: int
 ) -> list[Claim]:
-    """A claim for each point. Whether a task escapes is a coin toss, so the error of a mean is at least the
-    standard error of a mean of such tosses, times the amount that one outcome changes.
+    """A claim for each point. Whether a task escapes is a coin toss. So the error of a measure's mean is at
+    least the standard error of a mean of such tosses, times the amount by which one outcome changes the
+    measure.
 
     The error is also at least the effect of one task on the mean, so that one event is allowed even if fewer
     are expected.

@@ -147,9 +147,9 @@ class Seen:
         return claims
 
     def _draws(self, number: int) -> list[Claim]:
-        """Claims on redraws and on empty seats. The error is the standard error over runs, because the draws
-        of a run are not independent. It is at least that of a Poisson count, and at least one event in all
-        tasks.
+        """Claims on redraws and on empty seats. The error is the largest of three values: the standard error
+        over runs, the standard error of a Poisson count, and one event in all tasks. The first is taken over
+        runs because the draws of a run are not independent.
         """
         claims = []
         for name, text, expected in (

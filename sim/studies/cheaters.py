@@ -13,9 +13,10 @@ from sim.parameters import MarketParameters
 
 @dataclass(frozen=True)
 class Disguised(Lazy):
-    """Bids like an honest solver and, with chance `rate`, invents the share `share` of its segments.
+    """Bids like an honest solver. In each task, it cheats with chance `rate`: it then invents some of its
+    segments, whose share of all segments is `share`.
 
-    With the same seed, a market with this solver and one with honest solvers have the same winners and
+    With the same seed, a market with this solver and a market with honest solvers have the same winners and
     prices. So the difference of the profits is the gain of cheating.
     """
 

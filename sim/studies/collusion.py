@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHARES: Final = (0.0, 0.1, 1.0)
-"""False shares of the cheaters that are played. Even a cheater with share 0 has one false segment."""
+"""The false shares with which cheaters are played. Even a cheater with share 0 has one false segment."""
 SEATS: Final = ("colluding", "verifiers")
 SPLITS: Final = ("level",)
 
@@ -88,8 +88,8 @@ class Collusion(Study):
         return _people(parameters, point, Solver(), Accomplice())
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Gain of cheating over honest work: of the cheater `alone`, and of the cheater and its accomplices
-        (`joint`).
+        """How much more cheating earns than honest work: for the cheater (`alone`), and for the cheater and
+        its accomplices together (`joint`).
         """
         case = self.case(point)
         honest = simulate(case, runs=runs, rounds=rounds, seed=seed)
@@ -139,7 +139,9 @@ def _accounts(parameters: MarketParameters, point: Point) -> tuple[int, int]:
 
 
 def _people(parameters: MarketParameters, point: Point, solver: Solver, theirs: Verifier) -> Population:
-    """The population. Colluders come first, so that a larger share of them holds at least the same seats."""
+    """The population. Colluders come first. So, with the same random numbers, a larger coalition holds at
+    least the seats that a smaller one holds.
+    """
     accounts, units = _accounts(parameters, point)
     honest = parameters.verifier_count - accounts * units
     return population([(solver, parameters.solver_count)], [(theirs, accounts, units), (Verifier(), honest)])

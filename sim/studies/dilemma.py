@@ -1,8 +1,8 @@
 """The verifier's dilemma: whether replaying pays, and whether fees change that.
 
 A share x of the results is false, and a share d of the verifiers replays; the others attest whatever is
-served. A seat's gain from replaying over rubber-stamping is compared with the inspection game of
-`sim.theory`. A second grid varies the fees. Gas is left out.
+served. The study measures how much more a seat earns by replaying than by rubber-stamping, and compares this
+with the inspection game of `sim.theory`. A second grid varies the fees. Gas is left out.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Dilemma(Study):
         return MarketParameters(device_spread=0.0, gas_price=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Axes of two grids: the game, and fees. The first value of each of the study's own parameters is its
-        centre.
+        """The axes of two grids, one for the game and one for the fees. Each of the study's own parameters
+        has its centre as the first value.
         """
         return {
             "false_rate": (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0),

@@ -26,7 +26,9 @@ FEES: Final = ("false_rate", "audit_fee")
 
 @dataclass(frozen=True)
 class Rows:
-    """By point: the gain of replaying that theory expects, and the engine's measurements."""
+    """The gain of replaying that theory expects, and the engine's measurements. Each array has one element
+    per point.
+    """
 
     study: Study
     points: Sequence[Point]
@@ -35,15 +37,15 @@ class Rows:
     gain: Floats
     error: Floats
     solver: Floats
-    """Profit of all solvers per task, and its standard error."""
+    """Profit of all solvers per task. Its standard error is `solver_error`."""
     solver_error: Floats
     replaying: Floats
-    """Earnings of a seat that replays, and their standard error."""
+    """Earnings of a seat that replays. Their standard error is `replaying_error`."""
     replaying_error: Floats
     table: Table
 
     def draws(self, numbers: Sequence[int]) -> int:
-        """Number of distinct draws behind some points."""
+        """Number of distinct random draws from which the rows of the points `numbers` were computed."""
         return draws(self.table, *numbers)
 
 
@@ -51,7 +53,9 @@ Part = tuple[list[Finding], list[Claim]]
 
 
 def _line(rows: Rows, names: Sequence[str], along: str, fixed: Mapping[str, float]) -> list[int]:
-    """Numbers of the points of one grid that have these values, in the order of `along`."""
+    """Numbers of the points of the grid `names` whose parameters have the values in `fixed`, sorted by their
+    value of `along`.
+    """
     chosen = within(rows.study, rows.points, names)
     here = [n for n in chosen if all(rows.points[n][name] == value for name, value in fixed.items())]
     return sorted(here, key=lambda n: rows.points[n][along])
@@ -99,8 +103,8 @@ def game(rows: Rows) -> Part:
 
 
 def _rest(rows: Rows, contour: Sequence[tuple[float, float]], claims: Sequence[Claim]) -> list[Claim]:
-    """Claims on the mixed equilibrium of false results and replaying, in which neither side gains by
-    deviating. There are none if the points do not show the equilibrium.
+    """Claims on the mixed equilibrium: the rate of false results and the share of replaying verifiers at
+    which neither side gains by deviating. There are no claims if the points do not show the equilibrium.
     """
     honest, cheating = (_line(rows, GAME, "diligence", {"false_rate": rate}) for rate in (0.0, 1.0))
     if not honest or len(honest) != len(cheating) or len(claims) < len(contour):

@@ -53,8 +53,8 @@ class Seat:
         return self.replay / (self.replay + cheater) if cheater > 0 else 1.0
 
     def equilibrium(self) -> Equilibrium:
-        """Equilibrium of all verifiers and the solver. A conviction also takes the gain, which comes only
-        with acceptance.
+        """Equilibrium of all verifiers and the solver. The solver gets the gain only if its result is
+        accepted, so a convicted solver loses the gain in addition to its stake.
         """
         parameters = self.parameters
         return committee_equilibrium(

@@ -1,9 +1,9 @@
 """Dynamics: solvers and verifiers move towards better strategies, epoch by epoch, by payoffs from the engine.
 
-Two shares move: x, of solvers that cheat, and y, of verifiers that replay. Replicator dynamics (Taylor and
-Jonker, 1978) in discrete time multiply each strategy's share by the exponential of its payoff. Best-response
-dynamics (Gilboa and Matsui, 1991) move a tenth of the way to the better strategy. The end of each trajectory
-is compared with `sim.theory.inspection`.
+Two shares move: the share x of solvers that cheat, and the share y of verifiers that replay. Replicator
+dynamics (Taylor and Jonker, 1978) in discrete time multiply each strategy's share by the exponential of its
+payoff. Best-response dynamics (Gilboa and Matsui, 1991) move a tenth of the way to the better strategy. The
+end of each trajectory is compared with `sim.theory.inspection`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ verifiers).
 
 
 class Gains(NamedTuple):
-    """Gain from cheating over honest work (tokens per task), and from replaying (tokens per seat)."""
+    """What a solver gains by cheating instead of working honestly (tokens per task), and what a verifier
+    gains by replaying instead of not replaying (tokens per seat).
+    """
 
     solver: float
     verifier: float
@@ -192,8 +194,8 @@ class Dynamics(Study):
         return _Game(parameters, duty, false, 1 - float(missed_probability(k, false, q)), price)
 
     def answer(self, table: Table) -> Answer:
-        """Findings on the trajectories that move, over time and in the plane of shares, and
-        claims on the equilibrium.
+        """Findings and claims. The findings show the trajectories that are not held at the equilibrium, over
+        time and in the plane of shares. The claims are about the equilibrium.
         """
         points = points_of(self, table)
         shares = {name: _series(table, name) for name in ("cheating", "checking")}
@@ -290,5 +292,5 @@ def _moved(share: float, gain: float, rule: int) -> float:
 
 
 def _series(table: Table, name: str) -> Floats:
-    """A measure of all epochs, (points, runs, epochs)."""
+    """The values of one measure in all epochs, as an array (points, runs, epochs)."""
     return np.stack([by_point(table, f"{name}_{epoch:02}") for epoch in range(EPOCHS)], axis=2)

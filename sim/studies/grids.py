@@ -42,10 +42,12 @@ def centre(study: Study, name: str) -> float:
 
 
 def within(study: Study, points: Sequence[Point], grid: Grid) -> list[int]:
-    """Numbers of the points in which only the grid's parameters vary.
+    """Numbers of the points in which only the grid's parameters vary, while each other parameter keeps its
+    centre.
 
-    If no point has a parameter at its centre, because the operator gave other values, the first point's value
-    counts as the centre.
+    The operator may have given other values for such a parameter, so that no point has it at its centre. Its
+    value in the first point then counts as its centre. The same holds for a parameter that is not an axis of
+    the study.
     """
     fixed = {}
     for name, first in points[0].items():

@@ -86,7 +86,9 @@ class Griefing(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """The duration and cost of waiting, and the share of silent verifiers."""
+        """Parameters of this study that the market does not have: how long each wait takes, what waiting
+        costs, and the share of silent verifiers.
+        """
         return {
             "yearly_rate": Extra(
                 "what it costs to wait for an amount for a year, as a share", Unit.FACTOR, 0, 100
@@ -99,7 +101,7 @@ class Griefing(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Points of a grid for each attack."""
+        """Points of three grids, one grid for each attack."""
         return asked(self, given, (BONDS, FEES, PENALTIES))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:

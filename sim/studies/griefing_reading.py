@@ -39,10 +39,10 @@ class Seen:
         self.table = table
         self.expected = expected
         self.middle = self.grid(())[0]
-        """Number of the point at which all parameters are at their centre."""
+        """Index in `points` of the point at which all parameters are at their centre."""
 
     def grid(self, grid: Collection[str]) -> list[int]:
-        """Numbers of a grid's points."""
+        """Indices in `points` of a grid's points."""
         return within(self.study, self.points, grid)
 
     def harm(self, attack: str) -> Floats:
@@ -90,8 +90,8 @@ class Seen:
         return claims
 
     def by_rate(self, grid: Collection[str]) -> dict[float, list[int]]:
-        """Numbers of a grid's points by yearly rate, the centre's rate first. Each rate's points are ordered
-        by the other varied parameter.
+        """Indices in `points` of a grid's points, as one list per yearly rate; the centre's rate comes first.
+        Each list is ordered by the amount that the grid varies (`axis`).
         """
         numbers: dict[float, list[int]] = {}
         for number in [self.middle, *self.grid(grid)]:

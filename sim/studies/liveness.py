@@ -193,7 +193,7 @@ class Laid:
         return sorted({point[name] for point in self.points})
 
     def at(self, **fixed: float) -> list[int]:
-        """Numbers of the points with these values."""
+        """The indices in `points` of the points that have these values."""
         return [
             n for n, p in enumerate(self.points) if all(p[name] == value for name, value in fixed.items())
         ]

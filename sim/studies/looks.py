@@ -1,4 +1,4 @@
-"""Looks: whether second looks make replaying pay, who still skips in equilibrium, and the cost of looks.
+"""Looks: whether second looks make it pay to replay, who still skips in equilibrium, and what looks cost.
 
 There are two kinds of accounts, those that replay and those that skip. Terms are those recommended for tasks
 with looks. Training costs the whole budget, and the fees are derived from the budget, so replays cost as much
@@ -41,8 +41,8 @@ def looked(segments: int) -> MarketParameters:
 
 
 class Looks(Study):
-    """Verifiers that replay, compared with two kinds of skippers, by the skippers' share, the lock, and the
-    task's length.
+    """Compares verifiers that replay with two kinds of skippers, for several values of the skippers' share,
+    the lock, and the task's length.
     """
 
     name = "looks"
@@ -113,8 +113,8 @@ class Looks(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """Claims for each point, a finding for each grid that was played, and a finding on the cost of looks
-        by theory.
+        """Claims for each point, a finding for each grid that was played, and a finding on what looks cost
+        according to theory.
         """
         seen = Seen(self, table)
         claims = seen.claims()

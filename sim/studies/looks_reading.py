@@ -88,7 +88,9 @@ class Seen:
     # ------------------------------------------------------------------ claims
 
     def claims(self) -> list[Claim]:
-        """Claims on looks, lost locks and the earnings of both kinds, at each point."""
+        """Claims at each point: on the number of looks, on the number of lost locks, on the earnings of
+        accounts that replay, and on the earnings of accounts that skip.
+        """
         claims = []
         for number, terms in enumerate(self.terms):
             expected = self._earned(number)
@@ -185,7 +187,9 @@ class Seen:
         )
 
     def _sizes(self, here: Sequence[int]) -> Finding:
-        """A finding on the equilibrium, by the task's length, if accounts choose separately for each level."""
+        """A finding on the equilibrium of accounts that decide separately for each level (seats, looks at
+        seats, looks at looks, …) whether to replay. It has the shares that skip for each length of the task.
+        """
         words, most = [], 0.0
         for n in sorted(here, key=lambda n: self.points[n]["segments"]):
             found = skipping_by_level(self.terms[n])
@@ -206,8 +210,8 @@ class Seen:
         return float(self.points[number]["skip_share"])
 
     def _figure(self, here: Sequence[int], by: str) -> Figure:
-        """A plot of the gain from skipping over the skippers' share, with a line for each value of another
-        parameter.
+        """A plot of what an account gains by skipping (y axis) against the share of accounts that skip (x
+        axis). It has one line for each value of the parameter `by`.
         """
         from sim.figures import Line, lines
 

@@ -41,7 +41,7 @@ def margins() -> list[Finding]:
 
 
 def explosion() -> Finding:
-    """A finding on the least stake for a fixed audit, by K."""
+    """A finding on the least stake for a fixed number of audits. It depends on K, the task's number of segments."""
     from sim.figures import Line, lines
 
     sizes = np.unique(np.geomspace(5, 1000, 40).astype(int))
@@ -64,7 +64,9 @@ def explosion() -> Finding:
 
 
 def reach() -> Finding:
-    """A finding on the least honest share with which the recommended terms still deter cheating, by K."""
+    """A finding on the least honest share with which the recommended terms still deter cheating. It depends
+    on K, the task's number of segments.
+    """
     from sim.figures import Line, lines
 
     sizes = np.unique(np.geomspace(_SHORT, _LONG, 25).astype(int))
@@ -83,7 +85,9 @@ def reach() -> Finding:
 
 
 def audits() -> Finding:
-    """A finding on the cost of trust as a multiple of the budget, by K: the total, and the seats' fees."""
+    """A finding on the cost of trust as a multiple of the budget: in total, and for the seats' fees alone.
+    Both depend on K, the task's number of segments.
+    """
     from sim.figures import Line, lines
 
     sizes = np.unique(np.geomspace(_SHORT, _LONG, 30).astype(int))
@@ -115,7 +119,9 @@ def audits() -> Finding:
 
 
 class Challenges(NamedTuple):
-    """What it costs a seat to prove a false result, and what the seat earns by it, for the default budget."""
+    """What it costs a seat to prove that a result is false, and what the seat earns by the proof. Both are
+    for the default budget, by K, the task's number of segments.
+    """
 
     costs: Mapping[int, float]
     """Cost in tokens by K."""
@@ -192,7 +198,7 @@ def _least_honest(segments: int, gain: float) -> float:
     """The least honest share with which the recommended stake deters cheating, or NaN if even a share of 1
     does not. Bisection finds it, because the least stake falls as the honest share rises.
 
-    The price is not counted as at risk.
+    The price is not counted among the things that a cheater can lose.
     """
     terms, at_risk = recommended(segments, _BUDGET_UNITS), _at_risk(segments)
 
@@ -216,8 +222,9 @@ def _least_honest(segments: int, gain: float) -> float:
 
 
 def _at_risk(segments: int) -> float:
-    """What a cheater loses by a conviction, as a multiple of the budget: its stake minus the reward and the
-    restitution, which it gets back.
+    """What a cheater loses by a conviction, as a multiple of the budget. This is its stake minus the reward
+    and the restitution, because the cheater gets both of these back if it is its own challenger and
+    submitter.
     """
     terms = recommended(segments, _BUDGET_UNITS)
     return (terms.stake - terms.reward - terms.restitution) / _BUDGET_UNITS

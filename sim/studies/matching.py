@@ -21,8 +21,8 @@ from sim.mechanism.arrays import Floats
 from sim.mechanism.auctions import NO_ASK, Assignment, cheapest, in_turn, weakest
 
 MOST_LOAD: Final = 4
-"""The largest load. Whatever the load, this many tasks are generated per device, so that a heavier load adds
-to the same first tasks.
+"""The largest load, in tasks per device. At every load, this many tasks are generated per device, and the
+first of them are used. So a heavier load keeps the tasks of a lighter load and adds others.
 """
 _PURPOSE: Final = 1 << 20
 """A number in the spawn keys of this module's random streams. No chunk of the engine uses it."""
@@ -49,11 +49,11 @@ class Batch:
 
 
 def play(batch: Batch, *, runs: int, seed: np.random.SeedSequence) -> Columns:
-    """Shares of tasks done under each rule, and welfare per task: the value of the tasks done minus their
-    cost.
+    """For each rule, the share of tasks done and the welfare per task. Welfare is the value of the tasks done
+    minus their cost.
 
     `done_most` is the maximum over all assignments; `done_form` is the expected value for the cheapest asks.
-    A run is one draw.
+    A run is one draw of devices and tasks.
     """
     sizes = _normal(batch.size_spread, runs, MOST_LOAD * batch.devices, seed, 0)[: batch.tasks]
     deadlines = _normal(batch.deadline_spread, runs, MOST_LOAD * batch.devices, seed, 1)[: batch.tasks]
@@ -95,12 +95,12 @@ def most_done(needs: Floats, strength: Floats) -> Floats:
 
 
 def expected_done(batch: Batch, strength: Floats) -> Floats:
-    """Mean number of tasks done if the cheapest ask wins, for given devices, (rows,). This holds only if
-    strong devices are cheap.
+    """Mean number of tasks done if the cheapest ask wins, for devices of the given strengths. The result has
+    shape (rows,). It holds only if strong devices are cheap.
 
-    Each task then goes to the strongest free device, if that device can do it. After k tasks done, this
-    device is the (k + 1)-th strongest, which can do a task with chance F(s), where F is the (lognormal)
-    distribution of needs. So the number of tasks done is a pure birth chain.
+    Each task then goes to the strongest free device, if that device can do it. When k tasks are done, this
+    device is the (k + 1)-th strongest. It can do a task with chance F(s), where s is its strength and F is
+    the (lognormal) distribution of needs. So the number of tasks done is a pure birth chain.
     """
     ranked = -np.sort(-strength, axis=0)
     spread = math.hypot(batch.size_spread, batch.deadline_spread)

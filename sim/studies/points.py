@@ -47,8 +47,8 @@ def require(own: MarketParameters, parameters: MarketParameters, names: Sequence
 
 
 def asked(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[Grid]) -> list[Point]:
-    """Points of the grids that vary at least one parameter that the operator gave. If no grid does, points of
-    all grids.
+    """Each grid lists the parameters that it varies. Returns the points of the grids that list at least one
+    parameter given by the operator. If no grid does, returns the points of all grids.
     """
     names = {study.known(name) for name in given}
     return several(study, given, [one for one in grids if names & set(one)] or grids)

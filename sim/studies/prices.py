@@ -1,4 +1,6 @@
-"""The price that theory expects of the engine's bidders if devices are alike. The markup then makes asks uniform."""
+"""The price that theory predicts for the engine's bidders if their devices are alike. Their asks are then
+uniformly distributed, because their markups are.
+"""
 
 from __future__ import annotations
 

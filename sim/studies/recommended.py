@@ -107,8 +107,9 @@ class Recommended(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Task sizes by false shares, at each edge. If the operator gives any other axis, there are no edges.
-        That axis is then varied too, and parameters without a given axis stay at the centre.
+        """Every task size with every false share, at each edge. If the operator gives an axis other than
+        these two, there are no edges: that axis is varied too, and parameters without a given axis stay at
+        the centre.
         """
         grid = super().points(given)
         names = {self.known(name) for name in given}
@@ -157,7 +158,9 @@ class Recommended(Study):
 
 
 class _Played:
-    """Advantage of cheating, and solvers' profits, in tokens per task at each point, with the points of each edge."""
+    """The played points. Holds the advantage of cheating and the solvers' profits at each point, in tokens
+    per task, and groups the points by edge.
+    """
 
     def __init__(self, study: Recommended, table: Table, points: Sequence[Point]) -> None:
         self.study, self.points, self.table = study, points, table
@@ -174,8 +177,8 @@ class _Played:
         means, errors = self.profit.mean(axis=1), standard_error(table, "profit_solver_disguised") / TOKEN
         self.advantage: Floats = means - means[self.base]
         self.error: Floats = np.hypot(errors, errors[self.base])
-        """Standard errors of `advantage`. Both points' errors count, because the two have different random
-        numbers.
+        """Standard errors of `advantage`. An advantage compares a point with its honest counterpart. The two
+        have different random numbers, so the errors of both count.
         """
 
     def _edges(self) -> dict[str, list[int]]:
@@ -225,7 +228,9 @@ class _Played:
         return Finding(sentence, _figure(series, "advantage of the best cheater, tokens a task"))
 
     def earning(self) -> Finding:
-        """A finding on the earnings of honest solvers, and of honest verifiers if solvers are honest."""
+        """A finding on the earnings of honest solvers and of honest verifiers. Only points with honest
+        solvers count.
+        """
         seats = mean(self.table, "profit_verifier_honest") / TOKEN
         series, least = [], []
         for name, numbers in self._edges().items():

@@ -186,7 +186,9 @@ class Sensitivity(Study):
         return Answer(findings)
 
     def _part(self, table: Table, rows: Any) -> dict[str, Floats]:
-        """For each varying parameter, its values as fractions of its range, (points,)."""
+        """For each varying parameter, an array of shape (points,): the parameter's values as fractions of its
+        range.
+        """
         part = {}
         for name in RANGES:
             values = of_points(table, name)

@@ -76,7 +76,7 @@ class SlashSplit(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """Parameters of the cheater that concedes only what would be proven."""
+        """Parameters of the cheater with few false segments, which concedes only what would be proven."""
         return {
             "honest_share": Extra(
                 "share of the verifiers that replay, against the cheater with few false segments"
@@ -127,7 +127,9 @@ class SlashSplit(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """Findings on the cost, on concessions, on whistleblowers, and on the cheater that insures itself."""
+        """Findings on the cost of a self-challenge, on concessions, on whistleblowers, and on the cheater
+        that insures itself, which is the cheater with few false segments.
+        """
         points = points_of(self, table)
         names = (
             "conceding",

@@ -46,8 +46,8 @@ class StakeAudits(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """A market with equal devices. A conviction pays nobody but verifiers out of the stake, so the stake
-        can be small.
+        """A market with equal devices. After a conviction, only verifiers are paid from the stake, so the
+        stake can be small.
         """
         return MarketParameters(device_spread=0.0, restitution=0, retrain_reward=0)
 

@@ -1,8 +1,8 @@
-"""Definition of a study: a question, a grid of points, the markets to play at each, and the findings from the
-table of results.
+"""Definition of a study: a question, a grid of points, the markets to play at each point, and the findings
+from the table of results.
 
-A study is a subclass of `Study` in its own file that overrides what differs; `sim.studies.catalogue` lists
-them. docs/guide/studies.md shows how to write one.
+Each study is a subclass of `Study` in a separate file. The subclass overrides what differs.
+`sim.studies.catalogue` lists all studies. docs/guide/studies.md shows how to write one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ SEEDS: Final = 2
 claim must hold with each seed alone and with both together (`checks`).
 """
 CHANCE: Final = 0.02
-"""Absolute tolerance that is narrow enough for a chance of any size."""
+"""The `bound` of a claim about a chance (a probability) of any size: a tolerance up to this absolute value is
+narrow enough.
+"""
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ class Claim:
     draws: int = field(kw_only=True)
     """Number of distinct draws behind the measurement (`sim.studies.tables.draws`)."""
     bound: float = field(default=0.0, kw_only=True)
-    """An absolute tolerance that is narrow enough, no matter how large the expected value is. For a chance,
-    it is CHANCE. For an amount, it is CHANCE times a reference amount.
+    """A tolerance up to this absolute value is narrow enough, no matter how large the expected value is. For
+    a chance, the bound is CHANCE. For an amount, it is CHANCE times a reference amount.
     """
 
     @property
@@ -159,7 +161,9 @@ class Study(ABC):
         """Findings with their figures, and claims, from a table of results."""
 
     def claims(self, table: Table) -> Sequence[Claim]:
-        """Only the claims of `answer`, for one seed's rows. Override this if findings are slow."""
+        """The claims of `answer` without its findings, for one seed's rows. By default, this calls `answer`;
+        override it if the findings take long to compute.
+        """
         return self.answer(table).claims
 
     def known(self, name: str) -> str:

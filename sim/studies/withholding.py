@@ -138,8 +138,8 @@ class Withholding(Study):
         return found
 
     def answer(self, table: Table) -> Answer:
-        """Two claims for each point, the claims that withholding gains nothing, and a finding for each grid
-        that was played.
+        """The study's claims and findings. There are two claims for each point, and in addition the claims
+        that withholding gains nothing. There is one finding for each grid that was played.
         """
         points = points_of(self, table)
         found = [_found(point) for point in points]
@@ -179,11 +179,11 @@ class Withholding(Study):
         ]
 
     def _no_gain(self, table: Table, points: Sequence[Point]) -> list[Claim]:
-        """Claims that withholding earns no more than honest work, if the gain from data that juries fail to
-        find is left out.
+        """Claims that withholding earns no more than honest work. What the cheater gains when juries fail to
+        find the data withheld is left out.
 
-        They cover points at which all honest accounts are free, somebody is sure to retrain, and at least as
-        many accounts are honest as the stake assumes.
+        There is a claim for each point at which all honest accounts are free, somebody is sure to retrain,
+        and at least as many accounts are honest as the stake assumes.
         """
         seen, errors = mean(table, "advantage"), standard_error(table, "advantage")
         claims = []
@@ -272,8 +272,8 @@ def _advantages(points: Sequence[Point], terms: Withheld | None = None) -> list[
 
 
 def _juries(points: Sequence[Point], seen: Floats) -> Finding:
-    """A finding on how often juries find that data are withheld. It covers different shares of honest
-    accounts, and of honest accounts that are free for a jury.
+    """A finding on how often juries find that data are withheld. It compares points by two shares: the share
+    of accounts that are honest, and the share of honest accounts that are free for a jury.
     """
     from sim.figures import Line, lines
 

@@ -9,7 +9,7 @@ from sim.studies.study import Study
 from sim.sweeping.grammar import values
 
 Axes = Mapping[str, Sequence[float]]
-"""Swept parameters by their canonical names, values in the engine's units."""
+"""The values of each swept parameter, by the parameter's canonical name. Values are in the engine's units."""
 
 
 def axes_of(study: Study, given: Iterable[str]) -> Axes:

@@ -20,7 +20,7 @@ from sim.sweeping.workers import AHEAD, THREADS, Played, Workers
 
 
 class ClusterLost(Retryable):
-    """The cluster does not answer, or has lost workers more often than it retries a chunk."""
+    """The cluster does not answer, or a chunk has lost its worker more often than Ray retries it."""
 
 
 def ray_workers(address: str) -> Workers:

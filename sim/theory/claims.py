@@ -29,11 +29,12 @@ def expected_claims(
 ) -> Claims:
     """Return the claims on a cheater with m false segments; dishonest seats attest whatever they are served.
 
-    An honest seat with a false segment challenges, and convicts: on average V h (1 - a) seats do. An honest
-    seat without a false segment attests, and receives its fee if one of the V - 1 other seats convicts. The
-    same holds for a dishonest seat unless it has the convicted segment itself, which has chance q / K because
-    seats draw their segments independently. The share of honest accounts among the other accounts is (h N -
-    1) / (N - 1) for an honest seat, and h N / (N - 1) for a dishonest one.
+    An honest seat that has a false segment challenges, and convicts: on average V h (1 - a) seats do. An
+    honest seat that has no false segment attests, and receives its fee if one of the V - 1 other seats
+    convicts. A dishonest seat also receives its fee in that case, unless it has the convicted segment itself.
+    The chance that it does is q / K, because seats draw their segments independently. The share of honest
+    accounts among the other accounts is (h N - 1) / (N - 1) for an honest seat, and h N / (N - 1) for a
+    dishonest one.
     """
     h, v, n = (
         within("honest", honest, 0, 1),

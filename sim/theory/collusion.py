@@ -67,8 +67,9 @@ def collusion_threshold(
 
 
 def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> Values:
-    """Return the distribution, (V + 1,), of how many of the V seats one owner holds. The owner has `accounts`
-    accounts of `slots` stake units each; there are `others` other accounts of one unit each.
+    """Return the distribution of the number of seats, out of V, that one owner holds. It has shape (V + 1,).
+    The owner has `accounts` accounts of `slots` stake units each; there are `others` other accounts of one
+    unit each.
 
     Each seat goes to a different account, which is drawn among the accounts without a seat with chances in
     proportion to their stakes (`AuditBoard.draw`). If the owner has n accounts of w units and holds j of the
@@ -97,10 +98,10 @@ def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> 
 
 def caught_by_others(law: ArrayLike, missed: ArrayLike) -> Values:
     """Return the chance that a seat of somebody other than the owner finds something: the sum over j of law_j
-    (1 - a^(V - j)).
+    (1 - a^(V - j)), where a is `missed`.
 
-    `law` is the result of `seats_law`, (V + 1,). `missed` is the chance a that a seat's segments include no
-    false one. It can be one number, or an array with a chance for each number of false segments.
+    `law` is the result of `seats_law`, of shape (V + 1,). `missed` is the chance that no segment of a seat is
+    false. It can be one number, or an array with a chance for each number of false segments.
     """
     held = within("law", law, 0, 1 + 1e-9)
     a = within("missed", missed, 0, 1)[..., None]
@@ -118,12 +119,13 @@ def self_challenge(
 ) -> SelfChallenge:
     """Return what a self-challenge costs, in integer token units (gas and the bond's capital are extra).
 
-    A conviction pays R to the challenger, the restitution T to the submitter, and `seat_pay` (a game's cost
-    and the fee) to each of the cheater's own `seats` that challenged; the rest burns (`Commitments`,
-    `TaskMarket.burnRest`). A cheater that is its own challenger gets R back. If it is also its own submitter
-    (`own_task`), it gets T back too. Under valid terms, a conviction pays at most three quarters of S, so the
-    cheater loses ceil(S / 4) or more, whatever roles it plays. Raises `TheoryError` if the amounts are more
-    than such terms allow. The escrow returns to the party that paid it and is not a gain.
+    Let S be the `stake`. A conviction pays the reward R to the challenger, the restitution T to the
+    submitter, and `seat_pay` (a game's cost and the fee) to each of the cheater's own `seats` that
+    challenged; the rest of S burns (`Commitments`, `TaskMarket.burnRest`). A cheater that is its own
+    challenger gets R back. If it is also its own submitter (`own_task`), it gets T back too. Under valid
+    terms, a conviction pays at most three quarters of S, so the cheater loses ceil(S / 4) or more, whatever
+    roles it plays. Raises `TheoryError` if a conviction would pay more than valid terms allow. The escrow
+    returns to the party that paid it and is not a gain.
     """
     whole, paid = count("stake", stake, 0), count("reward", reward, 0)
     claimed = count("seats", seats, 0) * count("seat_pay", seat_pay, 0)
@@ -142,9 +144,9 @@ def concession_pays(
     """Return whether a solver loses less by convicting itself than by letting its deadline pass
     (`TaskMarket.expire`).
 
-    Expiry takes the delay penalty D, of which floor(D / 2) goes to the submitter, so a solver that is also
-    the submitter loses only the other half. Conceding pays iff `self_challenge` costs less, which is never so
-    if D <= ceil(S / 4).
+    Expiry takes the delay penalty D, of which floor(D / 2) goes to the submitter. So a solver that is also
+    the submitter loses only the other half. Conceding pays if and only if the cost that `self_challenge`
+    returns is less than that loss. This is impossible if D <= ceil(S / 4), where S is the stake.
     """
     penalty = count("delay_penalty", delay_penalty, 0)
     if penalty > stake:

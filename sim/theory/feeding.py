@@ -1,4 +1,5 @@
-"""Fed seats: the data that a solver must send to a seat that hashes given states instead of replaying.
+"""Fed seats do not replay a segment: they hash states that the solver sends them. This module computes how
+much data the solver must send.
 
 By audit.md section 4, a seat hashes some chunks of each state j = 0 ... C of a segment: the chunks c with (c
 + j) mod w = 0. A seat that is fed these chunks looks as if it had replayed, so such seats count towards the
@@ -12,8 +13,8 @@ from sim.theory.bounds import Values, counts, within
 
 
 def fed_bytes(state_bytes: ArrayLike, steps: ArrayLike, thinning: ArrayLike) -> Values:
-    """Return how many bytes feed one segment of C steps to a seat: (C + 1) b / w, where b is `state_bytes`
-    and w is `thinning`.
+    """Return the number of bytes that a solver must send to feed one segment of C steps to a seat. It is (C +
+    1) b / w, where b is `state_bytes` and w is `thinning`.
 
     Each chunk is hashed in every w-th state. The number is exact if w divides C + 1, and otherwise off by
     less than a state, because each chunk is hashed in floor or ceil((C + 1) / w) states.

@@ -30,12 +30,12 @@ class Draws(NamedTuple):
 def filled_law(
     *, verifiers: int, accounts: int, bound: int, draws: int = ESCROW_DRAWS
 ) -> tuple[Values, Draws]:
-    """Return two results: the chances that 0 ... V seats are finally filled if `bound` accounts have seats
-    elsewhere, and the task's `Draws`.
+    """Return two results: the chances that 0 ... V seats are filled in the end, and the task's `Draws`.
+    `bound` is the number of accounts that have seats in other tasks.
 
-    A draw fills seats one by one: with b bound accounts, including those of this task, a seat stays empty
-    with chance (b / N)^32. The contracts also limit a whole draw to 256 tries, which is left out here. Empty
-    seats are redrawn until all seats are filled or there have been `draws` draws in all.
+    A draw fills seats one by one. If b accounts have seats, in this task or in others, the next seat stays
+    empty with chance (b / N)^32. The contracts also limit a whole draw to 256 tries, which is left out here.
+    Empty seats are redrawn until all seats are filled or there have been `draws` draws in all.
     """
     v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 1)
     others = count("bound", bound, 0, n)
@@ -88,10 +88,10 @@ def draws_in_flight(
 
 
 def least_accounts(*, verifiers: int, overlap: int, redrawn: float) -> int:
-    """Return the least number of accounts with which a task's first draw leaves a seat empty with a chance of
-    at most `redrawn`.
+    """Return the least number of accounts for which the first draw of a task leaves a seat empty with chance
+    `redrawn` or less.
 
-    All seats of the other tasks are assumed to be filled, so that V (overlap - 1) accounts are bound, the
+    All seats of the other tasks are assumed to be filled. So V (overlap - 1) accounts are bound, which is the
     maximum.
     """
     v, most = count("verifiers", verifiers, 1), number("redrawn", redrawn, 0, 1)
@@ -112,7 +112,8 @@ def _redrawn(verifiers: int, bound: int, accounts: int) -> float:
 
 
 def sold_in_flight(*, stakes: int, overlap: int, tasks: int) -> float:
-    """Return the share of the first `tasks` tasks that is sold if all solvers together own `stakes` stakes.
+    """Return the fraction of the first `tasks` tasks that is sold. All solvers together are assumed to own
+    `stakes` stakes.
 
     Of `overlap` consecutive tasks the first min(stakes, overlap) are sold; then nobody has a stake left.
     Earnings are assumed not to pay for a further stake, and no stake is lost.

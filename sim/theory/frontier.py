@@ -84,11 +84,13 @@ def stake_multiple_sparse(
 def audits_per_segment(*, honest: float, gain_ratio: float, multiple: float, verifiers: int = 0) -> float:
     """Return the limit for large K of the ratio q V / K that keeps S_min at `multiple` p.
 
-    One false segment must be caught with chance D = g / (1 + multiple). If V is given, 1 - (1 - h q / K)^V =
-    D means q V / K = V (1 - (1 - D)^(1 / V)) / h; for many verifiers (V = 0 here) the ratio falls to -ln(1 -
-    D) / h. So q V must grow in proportion to K, whatever the multiple: no frontier is flat in K. Raises
-    `TheoryError` if no audit is enough: multiple + 1 <= g, or too few seats even with q = K (D > 1 - (1 -
-    h)^V).
+    One false segment must be caught with chance D = g / (1 + multiple). If V is given, D must equal 1 - (1 -
+    h q / K)^V. Solved for the ratio, this gives V (1 - (1 - D)^(1 / V)) / h. With more verifiers the ratio
+    rises to -ln(1 - D) / h, which is returned for V = 0. So q V must grow in proportion to K, whatever the
+    multiple: no frontier is flat in K.
+
+    Raises `TheoryError` if no audit is enough. This is so if multiple + 1 <= g, or if there are too few seats
+    even with q = K, which means D > 1 - (1 - h)^V.
     """
     h = number("honest", honest, np.finfo(np.float64).tiny, 1)
     most = number("multiple", multiple, 0)
@@ -222,8 +224,8 @@ def milestones(
     gain: int,
     audit_fee: int,
 ) -> Milestones:
-    """Return a task of K segments split into n tasks, each of which is settled before the next begins from
-    its result.
+    """Return a task of K segments split into n tasks. Each task starts from the result of the one before it,
+    once that one is settled.
 
     Each part has K / n segments (rounded up), the price p / n (rounded up, so the stake errs upwards), the
     same V and q, and **the whole G**: a false segment anywhere makes the last result false. q counts against

@@ -29,12 +29,12 @@ class Griefing(NamedTuple):
 
 
 def false_challenge(*, bond: int, defence: float, delay: float = 0.0, gas: float = 0.0) -> Griefing:
-    """Return the griefing of one lost challenge.
+    """Return the griefing of one lost challenge, with a `bond` of B.
 
     The contracts pay floor(B / 2) to the solver and burn the rest (`GameState._leave`). The challenger loses
     B and its own `gas`. The solver bears `defence` (gas and re-execution), and solver and submitter bear
     `delay` (`waiting_cost` of the tokens held while the game runs). The solver's half of the bond offsets
-    these costs: the harm is max(0, defence + delay - floor(B / 2)), the loss B + gas. A solver that
+    these costs. So the harm is max(0, defence + delay - floor(B / 2)), and the loss is B + gas. A solver that
     challenges itself loses the half that burns.
     """
     paid = count("bond", bond, 0) // 2
@@ -89,10 +89,10 @@ def silent_verifier(*, seat_fee: float, seat_cost: float, draw_fee: float, delay
 def late_solver(*, delay_penalty: int, delay: float, capital_cost: float = 0.0) -> Griefing:
     """Return the griefing of a solver that bids, wins and lets the deadline pass (`TaskMarket.expire`).
 
-    The solver loses the penalty, half of which, rounded down, goes to the submitter; the escrow returns. The
-    submitter has waited for nothing: the harm is max(0, `delay` - floor(D / 2)), the loss D plus
-    `capital_cost`. An attacker can win a task this way with a bid of 0, and again after the task is reposted;
-    only the penalty makes that costly.
+    The solver loses the penalty D (`delay_penalty`). Half of D, rounded down, goes to the submitter, and the
+    escrow returns. The submitter has waited for nothing. So the harm is max(0, `delay` - floor(D / 2)), and
+    the loss is D plus `capital_cost`. An attacker can win a task this way with a bid of 0, and again after
+    the task is reposted; only the penalty makes that costly.
     """
     lost = count("delay_penalty", delay_penalty, 0)
     harm = max(0.0, number("delay", delay, 0) - lost // 2)
@@ -100,10 +100,11 @@ def late_solver(*, delay_penalty: int, delay: float, capital_cost: float = 0.0) 
 
 
 def least_delay_penalty(*, delay: float, factor: float, capital_cost: float = 0.0) -> float:
-    """Return the delay penalty with which a late solver has a factor of at most `factor`.
+    """Return the least delay penalty D with which the factor of a late solver is at most t, the argument
+    `factor`.
 
-    delay - D / 2 = t (D + c) gives D = (delay - t c) / (t + 1 / 2). A penalty of twice the delay makes the
-    submitter whole (t = 0).
+    With the `capital_cost` c, delay - D / 2 = t (D + c) gives D = (delay - t c) / (t + 1 / 2). For t = 0, the
+    penalty is twice the delay, which makes the submitter whole.
     """
     t = number("factor", factor, 0)
     return max(0.0, (number("delay", delay, 0) - t * number("capital_cost", capital_cost, 0)) / (t + 0.5))

@@ -29,9 +29,11 @@ def hiring_price(*, floors: Sequence[int], draw_fee: int) -> int:
 
 
 def deterring_stake(*, gain: float, capital_rate: float, seconds: float) -> float:
-    """Return the honest stake above which hiring all of it costs more than `gain`, ignoring gas and draws.
+    """Return a threshold for the total stake of the honest accounts. Above it, hiring all of them costs more
+    than `gain`, even without gas and draws.
 
-    Least fees cover the stake's capital for the time that a seat binds it, so they total stake x rate x time / year.
+    An account's least fee covers the capital cost of its stake for the time that a seat binds it, so all
+    least fees total stake x rate x time / year.
     """
     rate, bound = number("capital_rate", capital_rate, 0), number("seconds", seconds, 0)
     if not rate * bound:

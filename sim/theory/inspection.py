@@ -20,10 +20,11 @@ class Duty(NamedTuple):
     """The value of a seat to its verifier.
 
     `audit_fee`: the seat's fee for an attestation. `cost`: cost of the replays. `reward`: paid to the first
-    that convicts; scale it by the chance of having priority, because a cheater that commits to its own
-    segments first takes the reward. `game_cost`: paid to every seat that challenged, no matter which seat
-    convicted, minus the game's gas (the bond returns). `held`: the chance q / K that a seat has the convicted
-    segment; a seat that attested this segment gets no fee.
+    that convicts. Scale it by the chance of having priority, because a cheater takes the reward if it is the
+    first to commit to its own segments. `game_cost`: the amount that every seat that challenged receives, no
+    matter which seat convicted, minus the gas of its game. The bond is not subtracted, because it is
+    returned. `held`: the chance q / K that a seat has the convicted segment; a seat that attested this
+    segment gets no fee.
     """
 
     audit_fee: float
@@ -80,13 +81,14 @@ def verifier_payoffs(duty: Duty, *, hit: float = 1.0) -> Payoffs:
 
 
 def cheating_rate(duty: Duty, *, hit: float = 1.0) -> float:
-    """Return x, the rate of cheating at which a lone verifier is indifferent, clipped to 0 to 1.
+    """Return x, the rate of cheating at which a lone verifier is indifferent between replaying and skipping.
+    It is at least 0 and at most 1.
 
-    The gain of replaying over skipping is A = verify_honest - skip_honest at x = 0. It changes linearly to B
-    = verify_cheat - skip_cheat at x = 1. So x = A / (A - B) = -A / (B - A) = k / (hit (R + g)). The rate x is
-    0 if replaying costs nothing (A >= 0), and 1 if replaying is never better (B <= 0). The rate does not
-    depend on the stake, because a *solver's* stake does not make *verifiers* work. It does not depend on the
-    fee either, which a seat receives whatever it does.
+    The gain of replaying over skipping is A = verify_honest - skip_honest at x = 0. The gain changes linearly
+    with x, to B = verify_cheat - skip_cheat at x = 1. So x = A / (A - B) = -A / (B - A) = k / (hit (R + g)).
+    The rate x is 0 if replaying costs nothing (A >= 0), and 1 if replaying is never better (B <= 0). The rate
+    does not depend on the stake, because a *solver's* stake does not make *verifiers* work. It does not
+    depend on the fee either, because a seat receives the fee whatever it does.
     """
     pay = verifier_payoffs(duty, hit=hit)
     honest, cheat = pay.verify_honest - pay.skip_honest, pay.verify_cheat - pay.skip_cheat
@@ -189,15 +191,16 @@ def committee_equilibrium(
     """Return the symmetric equilibrium of V verifiers, which share the work of finding a fraud and one
     reward.
 
-    y is `checking_rate`. Each other seat finds the fraud with chance z = h y hit, so none of them finds it
-    with chance n = (1 - z)^(V - 1). Against a cheater, replaying pays the finder g, and also R with chance s
-    = (1 - (1 - z)^V) / (V z). This is the chance of being first among 1 + Bin(V - 1, z) equally likely
-    finders (priority depends on the order in blocks). A verifier that replays gets its fee F in any case. A
-    verifier that skips loses the fee if another seat convicts a segment that the verifier attested, which has
-    chance (1 - n) q / K. So the gain of replaying against a cheater is B = hit (R s + g) + (1 - n) (q / K) F
-    - k. The rate of cheating is x = -A / (B - A), as in `cheating_rate`. The cases in which the solver or the
-    verifiers do not mix are as in `inspection_equilibrium`. If fraud is certain and replaying at the rate y
-    does not pay, verifiers replay at the lower rate at which B = 0. There may be further equilibria.
+    y is `checking_rate`. Each other seat finds the fraud with chance z = h y hit. The chance that no other
+    seat finds it is n = (1 - z)^(V - 1). Against a cheater, replaying pays the finder g, and also R with
+    chance s = (1 - (1 - z)^V) / (V z). This s is the chance of being first among 1 + Bin(V - 1, z) equally
+    likely finders (priority depends on the order in blocks). A verifier that replays gets its fee F in any
+    case. A verifier that skips loses the fee if another seat convicts a segment that the verifier attested;
+    the chance of this is (1 - n) q / K. So the gain of replaying against a cheater is B = hit (R s + g) + (1
+    - n) (q / K) F - k. The rate of cheating is x = -A / (B - A), as in `cheating_rate`. The cases in which
+    the solver or the verifiers do not mix are as in `inspection_equilibrium`. If fraud is certain and
+    replaying at the rate y does not pay, verifiers replay at the lower rate at which B = 0. There may be
+    further equilibria.
     """
     d = checked(duty)
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)
@@ -255,8 +258,8 @@ def least_attestation_fee(*, cost: float) -> float:
 
 
 def reward_for_rate(*, cost: float, game_cost: float, cheating: float, hit: float = 1.0) -> float:
-    """Return the reward with which plain attestations still allow fraud at a rate of `cheating`: k / (hit x)
-    - g.
+    """Return the reward R at which the rate of fraud is x = `cheating`, if attestations are plain: R = k /
+    (hit x) - g, or 0 if this is negative.
 
     This is `cheating_rate` solved for R. The reward grows without bound as x falls to 0, while an actual
     reward is about twice the cost of a challenge, so rewards alone cannot end the dilemma.

@@ -1,10 +1,11 @@
 """Second looks: how many there are, what they take from parties that do not replay, and who skips in
 equilibrium.
 
-The result is assumed to be right, every account to have one stake unit, and all accounts to attest. There are
-two kinds of accounts: those that replay both seats and looks, and skippers, which reveal when they are looked
-at. Rubber stamps skip seats and looks; lazy lookers skip only looks. A looker that replays takes half of the
-lock of a skipper that it finds; the other half burns. Amounts are token units as floats.
+Three things are assumed: the result is right, every account has one stake unit, and all accounts attest.
+There are two kinds of accounts. The first kind replays both seats and looks. The second kind, the skippers,
+skips some replays, and reveals when it is looked at. A skipper is either a rubber stamp, which skips seats
+and looks, or a lazy looker, which skips only looks. If a looker replays and finds a skipper, it takes half of
+the skipper's lock; the other half burns. Amounts are token units as floats.
 """
 
 from math import comb
@@ -23,7 +24,9 @@ class Looking(NamedTuple):
     segments: int
     """q: segments of a seat."""
     chance: float
-    """e: chance that a segment of a seat, or a look of the level below, is picked."""
+    """e: the chance that a segment of a seat is picked for a look. It is also the chance that a look is
+    picked for a look of the next level.
+    """
     fee: float
     """Fee per segment."""
     replay: float
@@ -34,7 +37,7 @@ class Looking(NamedTuple):
     reveal: float = 0.0
     """Gas of the target's reveal."""
     accuse: float = 0.0
-    """Gas of an accusation, plus the payment to the solver for the game that it ends."""
+    """Gas of an accusation, plus the payment to the solver for the game that the accusation ends."""
 
     @property
     def slots(self) -> int:
@@ -43,7 +46,9 @@ class Looking(NamedTuple):
 
 
 class Earned(NamedTuple):
-    """Earnings of all members of each kind, in token units per task, and the locks lost."""
+    """For each kind of account, the total earnings of its members, in token units per task. Also the number
+    of locks lost per task.
+    """
 
     replaying: float
     skipping: float
@@ -57,14 +62,15 @@ class Skipping(NamedTuple):
     by_level: tuple[float, ...]
     """Shares for seats, then for looks of level 1, 2 and so on."""
     overall: float
-    """Share of all replays, of seats and looks together."""
+    """Share of skipped replays among all replays, those of seats and of looks together."""
 
 
 def looks_by_level(*, slots: int, chance: float) -> Values:
-    """Return the mean numbers of looks of levels 1 ... 4, (4,), if every look is attested.
+    """Return the mean number of looks at each of the levels 1 ... 4, if every look is attested. The result
+    has shape (4,).
 
-    The result is exact: m looks of a level lead to a binomial number of looks on the next level, until V q
-    looks have been picked in all.
+    It is exact: m looks of a level lead to a binomial number of looks on the next level, until V q looks have
+    been picked in all.
     """
     n, e = count("slots", slots, 1), number("chance", chance, 0, 1)
     # Chance of m looks on the level when there are t in all.

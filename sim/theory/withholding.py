@@ -1,11 +1,11 @@
-"""Withheld data: verdicts of juries, the chance of a retrainer, and the gain of withholding over being
-convicted.
+"""The theory of withheld data: the chances of a jury's verdicts, the chance that somebody retrains, and what
+a cheater gains if it withholds data instead of being convicted.
 
 The rules are those of audit.md section 7. A seat that cannot fetch what it needs files a claim, and J
-accounts are drawn to try the same. Honest accounts that are free cannot fetch the data and say no. Accounts
-in league with the solver have the data from it, say yes, and can open any chunk. All others are silent. The
-verdict is *available* if more than J / 2 say yes, *withheld* if more than J / 2 say no, and otherwise
-*undecided*, in which case the claimant may claim again.
+accounts are drawn to try the same. Honest accounts that are free try to fetch the data, fail, and say no.
+Accounts in league with the solver have received the data from it, say yes, and can open any chunk. All others
+are silent. The verdict is *available* if more than J / 2 say yes, *withheld* if more than J / 2 say no, and
+otherwise *undecided*, in which case the claimant may claim again.
 
 All accounts are assumed to have one stake unit. Amounts are token units as floats (any unit works). The
 solver withholds only if an honest seat holds a false segment; its result is then paid only if it finally
@@ -84,14 +84,15 @@ def after_claims(verdict: Verdict, claims: int = CLAIMS) -> Verdict:
 
 
 def withheld_in_the_end(verdict: Verdict, *, honest: float, claims: int = CLAIMS) -> float:
-    """Return the chance w that a jury finds the data of a seat's segment withheld before the league has the
-    seat.
+    """Return the chance w that a jury finds the data of a seat's segment withheld before an account in league
+    with the solver gets that seat.
 
     `verdict` is that of one jury. The first account in the seat is honest, and claims. If no jury finds the
     data withheld, the account stays silent and the seat is drawn again. The next account is honest with
-    chance h, and claims too; otherwise it is in league and attests. So w = s / (1 - h (1 - s)), where s is
-    the chance that one account's claims succeed. The number of redraws is not limited here, which errs in the
-    cheater's favour, because a stalled task is not an escape.
+    chance h, and claims too; otherwise it is in league with the solver and attests. So w = s / (1 - h (1 -
+    s)), where s is the chance that one account's claims succeed. The number of redraws is not limited here.
+    This errs in the cheater's favour, because in fact the task may stall, and a stalled task is not an
+    escape.
     """
     h, found = number("honest", honest, 0, 1), after_claims(verdict, claims).withheld
     left = 1 - h * (1 - found)
@@ -125,8 +126,8 @@ def conviction_loss(terms: Withheld) -> float:
 def retrained_loss(terms: Withheld) -> float:
     """Return the cheater's loss if its data are found withheld and somebody retrains.
 
-    The cheater sees the retrainer's commitment, convicts itself first and takes the retrainer's reward. What
-    the jury's verdict takes is part of the stake that the conviction takes, so nothing is lost twice.
+    The cheater sees the retrainer's commitment, convicts itself first and takes the retrainer's reward. The
+    stake is counted once: it includes the part that the jury's verdict has already taken.
     """
     return terms.stake - terms.retrain_reward + _submitter(terms)
 
@@ -168,10 +169,11 @@ def withholding_advantage(
 def least_retrained_stake(
     terms: Withheld, *, caught: float, saved: float = 0.0, retrained: float = 1.0
 ) -> float:
-    """Return the least stake at which withholding does not pay, if juries always find withheld data.
+    """Return the least stake at which withholding does not pay, assuming that juries find the data withheld
+    whenever they are.
 
     Somebody retrains with chance `retrained`. Rewards are fixed, and `burn` is a fixed share of the stake.
-    The stake is infinite if nothing is lost.
+    The least stake is infinite if the cheater never loses any of its stake.
     """
     d, share = number("caught", caught, 0, 1), number("retrained", retrained, 0, 1)
     unpaid = 0.0 if terms.shared else terms.price
@@ -181,9 +183,9 @@ def least_retrained_stake(
 
 
 def _submitter(terms: Withheld) -> float:
-    """What a conviction costs the cheater besides the stake. This is the lost price. If the cheater is also
-    the submitter, it is minus the restitution, because the cheater recovers the restitution and pays the
-    price to itself.
+    """What a conviction costs the cheater in addition to the stake. Normally this is the lost price. If the
+    cheater is also the submitter, it pays the price to itself and recovers the restitution. The cost is then
+    negative: the restitution with a minus sign.
     """
     return -terms.restitution if terms.shared else terms.price
 

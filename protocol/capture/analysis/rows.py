@@ -210,8 +210,9 @@ class _Places:
         return place, place
 
     def _gathered(self, node: Node) -> tuple[Tensor, Tensor]:
-        """The first and last place that each element of a gather's result depends on. Such an element depends
-        on the places of all elements of the gathered tensor along the axis, and on the places of its index.
+        """The first and the last place that each element of a gather's result depends on. An element may be
+        taken from anywhere along the axis. So it depends on the places of all elements of the gathered tensor
+        along the axis, and on the places of its index.
         """
         given: Any = node.args
         x, axis, index = given[:3]

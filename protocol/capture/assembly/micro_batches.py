@@ -22,8 +22,9 @@ from protocol.program.library.units import MOST, sum_units
 from protocol.program.types import TensorType, contiguous_strides
 
 Evaluate = Callable[[Builder, Sequence[Value], Sequence[Value], Value, Value], Sequence[Value]]
-"""A function that writes the results of a step. After the builder, it takes the parameters and buffers as one
-sequence, a batch, a key, and the counter that keys random numbers.
+"""A function that adds the instructions of a step to a builder, and returns the step's results. Its arguments
+are the builder, a sequence of the parameters and buffers, a sequence of the batch's tensors, a key, and the
+counter that keys random numbers.
 """
 
 

@@ -14,8 +14,8 @@ from protocol.program.step import METRIC
 @dataclass(frozen=True)
 class Part:
     """One part of a step program. For each group of the optimiser, `rates` holds the name of the constant
-    that is the group's table of learning rates. The part acts in step `first` and in every `every`-th step
-    after it. `number` is its position within the step; `name` prefixes its metrics.
+    that is the group's table of learning rates. The part acts in the steps `first`, `first + every`, `first +
+    2 * every`, and so on. `number` is the part's position within the step; `name` prefixes its metrics.
     """
 
     traced: TracedStep
@@ -48,6 +48,6 @@ class Part:
 
     @property
     def streams(self) -> tuple[int, int]:
-        """The first random-number streams of the graph and of the update."""
+        """The number of the graph's first random-number stream, and the number of the update's first one."""
         skipped = self.number * STREAMS_OF_A_PART
         return FIRST_OPERATION_STREAM + skipped, FIRST_UPDATE_STREAM + skipped

@@ -23,11 +23,11 @@ PARTS = {
 
 
 def zeros_where_written(graph: Graph) -> None:
-    """Replace an empty tensor by zeros if all its elements are written before any of them is used in a
-    computation.
+    """Replace empty tensors by zeros. A tensor is replaced if all its elements are written before any of them
+    is used in a computation.
 
-    An empty tensor is kept if every operation that takes it overwrites it completely. Lowering refuses all
-    other empty tensors.
+    There is one exception: an empty tensor is kept if every operation that takes it overwrites it completely.
+    Lowering refuses all other empty tensors that remain.
     """
     for node in list(graph.nodes):
         if node.target in EMPTY and not is_overwritten(node) and _is_written(node):

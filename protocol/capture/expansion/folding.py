@@ -1,5 +1,5 @@
-"""Replaces tables by literals if a step computes them in float64 from constants alone, as rotary embeddings
-do.
+"""Replaces some tables by literals: those that a step computes in float64 from constants alone, such as the
+tables of rotary embeddings.
 
 No program has the type float64, so torch computes these tables once. They depend neither on data nor on
 trained values.

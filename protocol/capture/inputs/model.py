@@ -11,8 +11,8 @@ def tensors_of(model: nn.Module) -> list[tuple[str, Tensor]]:
 
 
 def with_attributes(copy: Tensor, original: Tensor) -> Tensor:
-    """`copy`, a plain tensor, with the attributes that Python code set on `original`. It becomes a parameter
-    if `original` is one.
+    """Give the plain tensor `copy` the attributes that Python code set on `original`, and return `copy`. If
+    `original` is a parameter, `copy` becomes a parameter too.
     """
     vars(copy).update({name: value for name, value in vars(original).items() if name not in vars(copy)})
     if isinstance(original, nn.Parameter):

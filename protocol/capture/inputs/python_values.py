@@ -32,8 +32,9 @@ import torch
 from torch import nn
 
 KINDS = (OrderedDict, dict, list, deque, set)
-"""The types of containers that change in place. A container of a subclass is read and restored with the
-methods of its type in this list, because the subclass may override them.
+"""The types of containers that change in place. A container may belong to a subclass of one of these types,
+and the subclass may override methods. So the container is read and restored with the methods of the type
+listed here.
 """
 CACHED = type(lru_cache(len))
 LEAVES = (bool, int, float, complex, str, bytes, type(None))
@@ -59,8 +60,8 @@ def is_installed(path: str) -> bool:
 
 
 def is_own(value: Any) -> bool:
-    """Whether the contents of a value are restored. This is the case for containers, modules and the
-    submitter's own objects. Other objects of libraries may have users besides the step, so they are only
+    """Whether the contents of a value are restored. They are restored for containers, torch modules and the
+    submitter's own objects. Any other object of a library may have users besides the step, so it is only
     compared.
     """
     if isinstance(

@@ -28,7 +28,8 @@ from protocol.program.errors import ProgramError
 
 
 def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> list[View]:
-    """Lower every node of `graph` that its outputs need; its placeholders are `inputs`, in order.
+    """Lower the nodes of `graph` that the graph's outputs need. `inputs` are the values of the graph's
+    placeholders, in order.
 
     Returns the outputs. Raises one `CaptureError` with all unsupported nodes.
     """

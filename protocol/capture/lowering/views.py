@@ -87,9 +87,9 @@ class View:
         return View(self.value, shape, strides, int(meta.storage_offset()), self._copies)
 
     def _copied(self, b: Builder, operation: Callable[[Tensor], Tensor]) -> View:
-        """A contiguous copy of the view. If its last two axes are swapped in memory and `operation` can
-        handle this, they stay swapped in the copy, so that a product can read k^T from k without another
-        copy.
+        """A contiguous copy of the view, normally in the order of its axes. If the view's last two axes are
+        swapped in memory and `operation` accepts this, the copy keeps them swapped in memory. So a product
+        can read k^T from k without another copy.
         """
         transposed = (
             self.transposed() if len(self.shape) > 1 and self.strides[-2] < self.strides[-1] else self

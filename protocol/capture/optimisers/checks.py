@@ -50,7 +50,9 @@ def require_phases(phases: Sequence[Phase], steps: int) -> None:
 
 
 def require_optimizer(optimizer: Any) -> None:
-    """Refuse anything but a torch optimiser, such as None or a list of several."""
+    """Refuse anything but a single torch optimiser. For example, None and a list of several optimisers are
+    refused.
+    """
     if not isinstance(optimizer, Optimizer):
         what = f"the optimiser is {'None' if optimizer is None else f'of type {type(optimizer).__name__}'}"
         remedy = "pass one torch.optim.Optimizer, built on the model's parameters"
@@ -81,8 +83,8 @@ def reads_numbers(optimizer: Optimizer, source: str) -> Problem:
 
 
 def reads_the_schedule(source: str) -> Problem:
-    """The refusal for an objective that reads a learning rate or step count of the optimiser or scheduler at
-    line `source`.
+    """The refusal for an objective that, at line `source`, reads a learning rate or step count of the
+    optimiser or scheduler.
     """
     what = "the step reads the learning rate, or the count of steps, of its optimiser or scheduler"
     remedy = (

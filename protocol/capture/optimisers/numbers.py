@@ -1,7 +1,8 @@
-"""Replaces Python numbers by tensors while an optimiser is traced, because its rate and step count are data.
+"""Replaces Python numbers by tensors while an optimiser is traced, because the optimiser's rate and step
+count are data.
 
-An optimiser's code may add a multiple of a tensor, or call `math.sqrt` or `min`. During the trace, all of
-these accept tensors. A decision that depends on a number is refused.
+An optimiser's code may add a multiple of a tensor, or call `math.sqrt` or `min`. During the trace, these
+operations accept tensors in place of numbers. A decision that depends on a number is refused.
 """
 
 from __future__ import annotations

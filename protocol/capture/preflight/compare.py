@@ -1,9 +1,10 @@
 """Measures how far the exact step is from torch, and decides whether that is close enough.
 
-A tensor of floats passes if its error is at most a few times that of torch's own float32, if its direction
-and size agree, or if its error is negligible next to the other tensors of its kind. For the loss, a small
-relative error takes the place of the last two conditions. The first condition is needed because even float32
-is inaccurate in a chaotic network, such as a deep one with batch norm over few examples.
+A tensor of floats passes if it meets one of three conditions: its error is at most a few times that of
+torch's own float32; its direction and size agree with the reference; or its error is negligible next to the
+other tensors of its kind. For the loss, a small relative error takes the place of the last two conditions.
+The first condition is needed because even float32 is inaccurate in a chaotic network, such as a deep one with
+batch norm over few examples.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ from protocol.program.step import METRIC, State
 
 
 class Following:
-    """The training of a captured step in torch. `seconds` holds the durations of its steps. If the step draws
-    random numbers, only `timed` measures it, because drawing the program's numbers takes longer than drawing
-    torch's.
+    """The training of a captured step in torch. `seconds` holds the durations of the training's steps. If the
+    step draws random numbers, only `timed` adds durations: `step` draws the program's numbers, which takes
+    longer than drawing torch's.
     """
 
     def __init__(self, captured: CapturedStep, origin: Origin) -> None:

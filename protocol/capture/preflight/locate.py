@@ -61,8 +61,9 @@ TINY = torch.finfo(torch.float64).tiny
 
 @dataclass(frozen=True)
 class LocalError:
-    """The result of one operation on the exact step's operands: its error relative to torch's float64 result,
-    and the ratio of this error to the error that the operation's number formats explain.
+    """How far the result of one operation is off, computed on the exact step's operands. `error` is relative
+    to torch's float64 result. `times_explained` is the ratio of the error to the error that the operation's
+    number formats explain.
     """
 
     operation: str
@@ -133,7 +134,7 @@ def _values(
 
 
 def _is_one_tensor(node: Node) -> bool:
-    """Whether a node's result is a single tensor with defined elements, unlike that of `empty`."""
+    """Whether a node's result is a single tensor whose elements are defined. Those of `empty` are not."""
     return isinstance(node.meta["val"], Tensor) and "empty" not in str(node.target)
 
 

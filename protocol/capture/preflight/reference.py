@@ -1,6 +1,7 @@
-"""Runs the same step in torch: the submitter's own code unchanged, and the traced graph in a chosen type.
+"""Runs the same step in torch in two ways: as the submitter's own code, unchanged, and as the traced graph,
+in a chosen type.
 
-Both use the program's batch and random numbers, so that only arithmetic can differ.
+Both runs use the program's batch and random numbers, so that only arithmetic can differ.
 """
 
 from __future__ import annotations

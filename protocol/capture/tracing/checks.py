@@ -144,7 +144,7 @@ def require_loss_and_metrics(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
 
 def require_no_gradients(parameters: Mapping[str, Tensor]) -> None:
     """Refuse an objective that leaves gradients in `parameters`, which had none before the objective ran.
-    torch would add the gradients of the loss to those that it left.
+    torch would add the gradients of the loss to the gradients that the objective left.
     """
     remedy = "add what it differentiates to the loss; take other gradients with torch.autograd.grad, or zero them again"
     raise_any(
@@ -200,14 +200,16 @@ def require_same_type(name: str, old: Tensor, new: Tensor, traced: bool) -> None
 
 
 def data_of_another_type(old: Tensor, new: Any, source: str) -> Problem:
-    """The refusal for `x.data = new` at line `source` that changes the type or shape of x, the tensor `old`."""
+    """The refusal for `x.data = new` at line `source`, if it changes the type or shape of x. `old` is the
+    tensor x before the assignment.
+    """
     given = f"{new.dtype} {tuple(new.shape)}" if isinstance(new, Tensor) else f"a {type(new).__name__}"
     what = f"an assignment to .data turns {old.dtype} {tuple(old.shape)} into {given}"
     return Problem(what, "keep type and shape, and write with .copy_()", source)
 
 
 def shared_data(source: str) -> Problem:
-    """The refusal for `x.data = y` at line `source` where y shares memory with a tensor of the step."""
+    """The refusal for `x.data = y` at line `source`, if y shares memory with a tensor of the step."""
     what = "an assignment to .data makes two tensors share memory"
     return Problem(what, "write the elements instead: x.data.copy_(y)", source)
 

@@ -1,4 +1,6 @@
-"""`torch.ctc_loss` in operations that can be traced. torch's own kernel reads the values of the lengths."""
+"""`torch.ctc_loss` in operations that can be traced. torch's own kernel reads the values of the lengths,
+which a trace does not have.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Edits of a traced graph: outputs for inputs that the step does not write are removed, literals become
-inputs, and inputs are ordered.
+"""Edits of a traced graph. An input's final contents are removed from the outputs if the step does not write
+that input. Literals become inputs, and inputs are ordered.
 """
 
 from __future__ import annotations

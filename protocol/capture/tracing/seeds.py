@@ -1,7 +1,8 @@
 """Refuses a step that seeds torch's random numbers.
 
-torch then draws the same numbers in every step, but a trace has no seed, and a program draws new ones. The preflight
-would not notice, because it gives torch the program's numbers.
+Such a step makes torch draw the same numbers every time. A trace does not contain the seed, so the program
+would draw different numbers in every step. The preflight would not notice, because it gives torch the
+program's numbers.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Refuses a step that calls `step` of an optimiser. That optimiser's parameters are not the traced tensors,
-so a trace would not contain the update.
+"""Refuses a training step whose own code calls the method `step` of an optimiser. The parameters of that
+optimiser are not the traced tensors, so a trace would not contain the update.
 """
 
 from __future__ import annotations

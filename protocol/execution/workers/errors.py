@@ -1,4 +1,4 @@
-"""Errors of worker processes. `protocol.errors` draws the tree of all errors."""
+"""Errors of worker processes. The docstring of `protocol.errors` shows the tree of all errors."""
 
 from __future__ import annotations
 

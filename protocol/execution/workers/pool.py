@@ -40,12 +40,13 @@ WRONG_BITS = (RanksDisagree.__name__, "SelfCheckError")
 
 
 class Workers:
-    """`processes` workers on the bundle in `folder`, whose manifest has SHA-256 `bundle_hash` and whose program is
-    `program`. Use it as a context manager. After an error, all workers are stopped.
+    """A group of `processes` worker processes that run the program `program` of the bundle in `folder`. The
+    manifest of the bundle has SHA-256 `bundle_hash`. Use the group as a context manager. After an error, all
+    workers are stopped.
 
     Each worker gets an equal share of the processor's cores unless OMP_NUM_THREADS is set. Raises
-    `TooManyProcesses` if the program has fewer units than `processes`, and TooLittleMemory if they do not fit
-    in memory. If a worker does not start, raises WorkerLost or WorkerFailed.
+    `TooManyProcesses` if the program has fewer units than `processes`, and TooLittleMemory if the workers do
+    not fit in memory. If a worker does not start, raises WorkerLost or WorkerFailed.
     """
 
     def __init__(self, folder: Path, bundle_hash: bytes, program: StepProgram, processes: int) -> None:

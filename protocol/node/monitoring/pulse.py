@@ -13,14 +13,14 @@ from typing import Final
 PERIODS: Final = 10
 """Maximum duration of a turn of the loop, as a multiple of `Pulse.period`."""
 LEAST_SECONDS: Final = 150.0
-"""Seconds that a turn may take even if the period is short. A question to a node that hangs is given up only
-after five times 20 s (protocol/chain/connection.py).
+"""Seconds that a turn may take even if the period is short. If a node of the chain hangs, the loop gives up
+on a question only after five attempts of 20 s each (protocol/chain/connection.py).
 """
 START_SECONDS: Final = 900.0
 """Seconds that the first turn may take: a start waits for the receipts of a deposit and of a registration."""
 STALE_SECONDS: Final = 120.0
-"""Seconds without an answer after which the chain's data are stale, or three times `Pulse.period` if that is
-longer.
+"""The chain's data are stale after this many seconds without an answer, or after three times `Pulse.period`
+if that is longer.
 """
 
 
@@ -42,11 +42,11 @@ class Pulse:
     """Time of the newest block that was seen, seconds since 1970; 0 before the first."""
 
     def turn(self, now: float, period: float) -> None:
-        """Note that the loop has turned and rests for `period`."""
+        """Record that a turn of the loop has ended at `now`, and that the loop rests for `period` seconds."""
         self.period, self.turned = period, now
 
     def answer(self, now: float, block: int, block_time: int) -> None:
-        """Note that the chain has answered all questions of a turn."""
+        """Record that the chain has answered all questions of a turn."""
         self.block, self.block_time, self.answered = block, block_time, now
 
     def loop_age(self, now: float) -> float:

@@ -1,4 +1,4 @@
-"""Metrics of every node. They are computed when they are read, from the loop's notes, the disk and the
+"""Metrics of every node. Each time they are read, they are computed from the loop's notes, the disk and the
 checks. The chain is not asked.
 """
 

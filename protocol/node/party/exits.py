@@ -1,7 +1,9 @@
-"""Chooses and makes the call that moves a task on now (dispute.md section 2: every state has an exit).
+"""Chooses the call that now moves a task to its next state, and makes this call (dispute.md section 2: every
+state has an exit).
 
-Any account may make these calls, so races are harmless: the contract refuses the later one. All draws form
-one queue, so a party that needs its own task's draw must first execute the draws ahead of it.
+Any account may make these calls. If two accounts make the same call, no harm is done: the contract refuses
+the later call. All draws form one queue, so a party that needs its own task's draw must first execute the
+draws ahead of it.
 """
 
 from __future__ import annotations
@@ -129,8 +131,8 @@ def is_stalled(seen: Observation, deployment: Deployment) -> bool:
     stall period has passed.
 
     The period begins with the latest of three events: the first draw, the last time that an informer emptied
-    a seat, and the end of the last jury. While the first draw or a jury's draw is still to be executed, the
-    time of that draw's round counts instead of the first draw.
+    a seat, and the end of the last jury. While the first draw or a jury's draw has not been executed, the
+    first of these events is replaced by another one: the time of the round of the awaited draw.
     """
     audit = seen.audit
     if audit is None or (seen.seats and audit.attested == len(seen.seats)):

@@ -13,7 +13,7 @@ from protocol.tasks.task import Terms
 
 
 class Ending(StrEnum):
-    """A call that ends a claim, with the function's name as value."""
+    """A call that ends a claim. The value is the name of the contract's function."""
 
     CLOSE = "close"
     """End the claim with the jury's verdict."""

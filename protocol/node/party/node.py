@@ -110,8 +110,8 @@ class Node(ABC):
         return False
 
     def _bound(self) -> Mapping[str, Bound]:
-        """The accounts, by address, with the bound part of their tokens. Called inside a view. Raises
-        ChainError.
+        """For each of the node's accounts, by address: which part of its tokens is bound. Called inside a
+        view. Raises ChainError.
         """
         return {}
 
@@ -223,7 +223,7 @@ class Node(ABC):
         self.known.lacks = lacks
 
     def _rest(self) -> None:
-        """Wait for the next look, even if the node was asked to stop but must still act."""
+        """Wait for the next look. This also works while the node must still act after it was asked to stop."""
         if self._stop.asked:
             time.sleep(self._settings.pace)
         else:

@@ -1,4 +1,4 @@
-"""Uses the beacon's rounds: executes draws, and submits rounds to prove to the contracts that the beacon is
+"""Uses the beacon's rounds: executes draws, and submits rounds, which shows the contracts that the beacon is
 working.
 
 Anyone may do either, so it is not an error if somebody else is faster. The argument `signature_of` returns

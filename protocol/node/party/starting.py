@@ -29,8 +29,8 @@ _log = logging.getLogger("assay.numerics")
 
 
 class Started(NamedTuple):
-    """A node's set-up: the executor factory and the name of each device, the `Stop` that signals set, and
-    whether all devices are GPUs.
+    """A node's set-up: the executor factory and the name of each device, the `Stop` object that is set by
+    signals, and whether all devices are GPUs.
     """
 
     executors: Mapping[str, ExecutorFactory]

@@ -1,8 +1,9 @@
 """Functions of elements, rows and lanes on CUDA, with the interface of `kernels.fused.Fused`.
 
-They are checked against the same digests as the functions on a CPU. Operands are on one device, and f32
-except in messages. Results are contiguous, canonical and, except for `canonical_in_place`, new. The host
-reads nothing back, so everything can be recorded in a CUDA graph.
+They are checked against the same digests as the functions on a CPU. All operands are on one device, and they
+are f32 except in messages. Results are contiguous and canonical. They are new tensors, except those of
+`canonical_in_place` and `scalars`. The host reads nothing back, so everything can be recorded in a CUDA
+graph.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from protocol.numerics.cuda import launch
 from protocol.numerics.kernels.fused import SHARED
 
 BLOCK = 1024
-"""Elements per Triton program in functions of one element: eight for each of 128 threads."""
+"""Elements per Triton program, in functions that compute each element separately: eight for each of 128 threads."""
 TILE = 2048
 """Elements that a Triton program handles at a time in functions of rows, sixteen for each of 128 threads.
 Several short rows share a program.
@@ -198,8 +199,8 @@ def _table(x: Tensor) -> tuple[int, int]:
 
 
 def _tiles(x: Tensor) -> tuple[tuple[int], dict[str, int]]:
-    """The grid for the rows of x, and the tile of a Triton program. A tile is the number of rows of a
-    program, and the number of elements of each row that the program handles at a time.
+    """The grid of Triton programs for the rows of x, and the tile of each program. The tile says how many
+    rows a program handles, and how many elements of each row it handles at a time.
     """
     rows, columns = _table(x)
     block = min(1 << (columns - 1).bit_length(), TILE)

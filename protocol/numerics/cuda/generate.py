@@ -1,7 +1,7 @@
-"""Writes the operation lists of the functions of `numerics.elementary` as Triton code.
+"""Translates the operation lists of `numerics.elementary`, one list per function, to Triton code.
 
-`python -m protocol.numerics.cuda.generate` writes device/lists.py: one statement per operation, in order, as
-`kernels.lists` does for C++. A test checks that the file is up to date.
+`python -m protocol.numerics.cuda.generate` writes device/lists.py, with one statement per operation, in
+order. `kernels.lists` does the same for C++. A test checks that the file is up to date.
 """
 
 from __future__ import annotations

@@ -94,7 +94,9 @@ def _by_hashlib(data: bytes) -> bytes:
 
 
 def _words(x: Tensor, dtype: DType) -> tuple[Tensor, int]:
-    """Canonical bytes as big-endian i32 words, padded with zeros, and the number of bytes."""
+    """Return the canonical bytes as big-endian i32 words, the last one padded with zeros, and the number of
+    bytes without the padding.
+    """
     x = x.detach()
     flat = flattened(x != 0 if dtype is DType.BOOL else canonical(x))
     nbytes = flat.numel() * dtype.itemsize

@@ -42,8 +42,8 @@ QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
 every memory order of an operand.
 """
 WHOLE = 4096
-"""Elements of a tile of whole rows, 32 for each of 128 threads. For such a tile, the rows' maxima need not be
-computed in advance.
+"""Number of elements in a tile that consists of whole rows: 32 for each of 128 threads. If a kernel uses such
+tiles, the maxima of the rows need not be computed in advance.
 """
 LEAST_ROWS, LEAST_APART = 2, 16
 """The fewest rows in a tile of whole rows: LEAST_ROWS if a row's terms are contiguous, LEAST_APART if they
@@ -137,10 +137,11 @@ class CudaIntMM(Int8):
 
 
 class _Slices:
-    """An operand [… R, K] cut into slices on its device: i8 [count, batch, R, padded].
+    """An operand [… R, K], cut into slices on its device. `data` holds the slices, i8 [count, batch, R,
+    padded].
 
-    `exponents` are the exponents if they were given, otherwise the rows' largest magnitudes. They are unused
-    if the operand is integers.
+    `exponents` holds the exponents if they were given, otherwise the largest magnitude of each row. It is not
+    used if the operand consists of integers.
     """
 
     def __init__(self, x: Tensor, p: int, e: Tensor | None, batch: torch.Size) -> None:

@@ -21,7 +21,9 @@ ERF_LARGE = (
 
 
 def erf(o: Operations[V], x: V) -> V:
-    """Error function: odd, +-1 from |x| = 3.922 on and at infinities, zeros unchanged, NaN to NaN. At most 2 ulp."""
+    """The error function, with an error of at most 2 ulp. It is odd. It is exactly +-1 from |x| = 3.922 on
+    and at infinities, returns zeros unchanged, and returns NaN for NaN.
+    """
     a = o.minimum(o.abs(x), o.f32(ERF_LAST))
     large = polynomial(o, ERF_LARGE, o.sub(a, o.f32(ERF_CENTRE)))
     signed = o.select(o.lt(x, o.f32(ZERO)), o.neg(large), large)

@@ -1,4 +1,5 @@
-"""The operations, constants and helpers that the lists of elementary functions use: arithmetic.md section 6.
+"""Each elementary function is a fixed list of operations (arithmetic.md section 6). This module has the
+operations, constants and helpers that these lists use.
 
 `Operations` is a namespace of single-element operations (section 2) on some kind of value. For example,
 `torch_operations` evaluates them on tensors, `reference.operations` on plain integers, and a program's

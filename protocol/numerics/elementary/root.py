@@ -1,4 +1,4 @@
-"""`rsqrt` as a fixed list of section-2 operations: arithmetic.md section 6."""
+"""`rsqrt` as a fixed list of operations. Section 2 of arithmetic.md defines the operations, section 6 the list."""
 
 from __future__ import annotations
 

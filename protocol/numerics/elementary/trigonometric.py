@@ -30,12 +30,16 @@ Relative error of cos: 2^-32.7.
 
 
 def sin(o: Operations[V], x: V) -> V:
-    """Sine for |x| <= 2^15, at most 2 ulp; NaN beyond, at infinities and for NaN. Odd, keeps the sign of zero."""
+    """Sine. The error is at most 2 ulp for |x| <= 2^15. The result is NaN beyond, at infinities and for NaN.
+    Odd, keeps the sign of zero.
+    """
     return _by_quadrant(o, x, 0)
 
 
 def cos(o: Operations[V], x: V) -> V:
-    """Cosine for |x| <= 2^15, at most 2 ulp; NaN beyond, at infinities and for NaN. Even."""
+    """Cosine. The error is at most 2 ulp for |x| <= 2^15. The result is NaN beyond, at infinities and for
+    NaN. Even.
+    """
     return _by_quadrant(o, x, 1)
 
 

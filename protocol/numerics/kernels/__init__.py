@@ -10,6 +10,7 @@
 | `lists` | writes native/lists.h |
 
 Kernels and self-tests import only those modules of `numerics` that call no kernel, such as `elementwise` and
-`rows`; dispatch imports both. In `numerics`, `contract`, `operations`, `sums` and `elementary_torch` call
-dispatch, and `philox` calls its kernel, which contains its self-test.
+`rows`. Dispatch modules import both kernels and self-tests. The modules `contract`, `operations`, `sums`,
+`elementary_torch` and `self_check` of `numerics` call dispatch modules. The module `numerics.philox` calls
+the kernel `philox` directly, because that kernel contains its self-test.
 """

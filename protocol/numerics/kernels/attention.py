@@ -3,7 +3,7 @@
 Between the products (arithmetic.md section 4), each head has a table of scores. In the forward pass,
 native/attention.cpp computes one block of the table's rows at a time, uses the block and discards it. The
 backward pass computes the scores again, and keeps a head's whole table only if the table is small
-(`attention_shape_classes.WHOLE`). Every result has the bits of the separate functions.
+(`attention_shape_classes.WHOLE`). Every result is bit-identical to that of the separate functions.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ class Dropout:
 class Forward:
     """Operands of the forward pass: dropout(P) v with P = softmax(changes(q k^T)).
 
-    The contracted axes are the last: q [… M, D], k [… N, D], v [… E, N]. `scores` has the bits of q and of k,
-    `out` the bits of dropout(P) and of v. Each is 13 or 20.
+    The last axis of each operand is contracted: q [… M, D], k [… N, D], v [… E, N]. `scores` and `out` give
+    the number of bits, 13 or 20, of each factor of a product: `scores` for q and k, `out` for dropout(P) and
+    v.
     """
 
     q: Tensor
@@ -72,9 +73,9 @@ class Forward:
 class Backward:
     """Operands of the backward pass, which gives the gradients of the values, the queries and the keys.
 
-    S is the gradient of the softmax's operand after `changes` were applied to this gradient. `g` is the
-    gradient of the result. Each pair in the column "bits" has the bits of the left factor, then those of the
-    right factor.
+    `g` is the gradient of the forward pass's result. S is the gradient of the softmax's operand, with
+    `changes` applied to this gradient. Each pair in the column "bits" has the number of bits of the product's
+    left factor, then that of its right factor.
 
     | gradient of | product | bits |
     |---|---|---|
@@ -130,7 +131,9 @@ class ChangeRecord(ctypes.Structure):
 MATRICES = ("q", "k", "p_out", "v_out", "g", "v", "p_v", "g_v", "s_q", "k_q", "s_k", "q_k")
 
 SIDEWAYS = frozenset(("v_out", "g_v", "k_q", "q_k"))
-"""Matrices whose terms are tokens: their rows, not their terms, are side by side in memory."""
+"""Matrices whose terms are tokens. In memory, the elements of one term are adjacent; in the other matrices,
+the elements of one row are.
+"""
 
 
 class Problem(ctypes.Structure):

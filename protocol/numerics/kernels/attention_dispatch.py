@@ -86,10 +86,10 @@ def _tested(chain: Fused, shape_class: ShapeClass) -> bool:
 
 @lru_cache(maxsize=256)
 def _calls(plan: Plan) -> tuple[tuple[Pair, ProductCall], ...]:
-    """All products that a plan computes, with their bits.
+    """All products that a plan computes, each with the numbers of bits of its two factors.
 
-    They are of two kinds. The first are the products of a block of rows, for each number of keys that a
-    causal mask may leave visible. The second are the products that contract over queries.
+    There are two kinds of products. The first kind are the products of a block of rows, for each number of
+    keys that a causal mask may leave visible. The second kind are the products that contract over queries.
     """
     m, n, d, e, *_ = plan
     blocks = {min(m, ROWS), m % ROWS or min(m, ROWS)}

@@ -1,9 +1,10 @@
 """The self-test of fused attention for each shape class (`attention_shape_classes`): arithmetic.md section 8.
 
-`Plain` computes the expected results from whole tables, with float64 products, the lists of elementary
-functions and torch's operations, but nothing compiled. Three heads are tested: an ordinary one under a causal
-mask; one with rows of very different magnitude and a mask that hides keys anywhere, so that no part may be
-skipped; and one with an infinity and a query that sees no key.
+`Plain` computes the expected results from whole tables. It uses float64 products, the elementary functions as
+lists of operations (arithmetic.md section 6), and torch's operations, but no compiled code of the project.
+Three heads are tested: an ordinary one under a causal mask; one with rows of very different magnitude and a
+mask that hides keys anywhere, so that no part may be skipped; and one with an infinity and a query that sees
+no key.
 """
 
 from __future__ import annotations

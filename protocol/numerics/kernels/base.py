@@ -39,7 +39,8 @@ class ProductKernel(Protocol):
         ey: Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """The product of f32 rows, f32 [..., M, N], rounded once. px and py are 13 or 20.
+        """The product of the rows of x and y, which are f32. The result is f32 [..., M, N], rounded once. px
+        and py are 13 or 20.
 
         Exponents are i32 [..., M, 1] and [..., N, 1]. A `bias` f32 [N] is added to the rounded product, in
         f32. NaN is canonical.

@@ -39,8 +39,8 @@ class Channels:
         self._variant = variant
 
     def statistics(self, x: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-        """Three results [C] for x [N, C, S]: the mean, 1 / sqrt(variance + eps), and the variance for running
-        statistics.
+        """Three results for x [N, C, S], each [C]: the mean, 1 / sqrt(variance + eps), and another variance,
+        which is used for running statistics and is divided by N S - 1.
         """
         out = {name: empty(x.shape[1]) for name in ("first", "second", "third")}
         self._call("statistics", x, eps=eps, **out)

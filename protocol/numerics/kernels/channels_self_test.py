@@ -1,4 +1,6 @@
-"""The self-test of functions of channels: arithmetic.md section 8; `DIGESTS` holds the right results."""
+"""The self-test of the functions in `Channels` (arithmetic.md section 8). `DIGESTS` holds the digests of the
+right results.
+"""
 
 from __future__ import annotations
 

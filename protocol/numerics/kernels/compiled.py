@@ -37,11 +37,12 @@ class Compiled(UnifiedKernel):
     """The library's product with one of its instruction sets.
 
     Args:
-        name: Its name in ASSAY_KERNELS.
+        name: The kernel's name in ASSAY_KERNELS.
         variant: The name of the instruction set in `native.variants`.
-        others: The instruction set for everything but products, as native/sets.h pairs them; often the same.
-        tiles: `rows`, `columns` and `terms` of its `Tiling`.
-        runs: Counts of terms beyond which a sum is split into several.
+        others: The instruction set that native/sets.h pairs with `variant` for everything but products; often
+        `variant` itself.
+        tiles: `rows`, `columns` and `terms` of the kernel's `Tiling`.
+        runs: Counts of terms. A sum of more terms than such a count is split into several sums.
     """
 
     def __init__(

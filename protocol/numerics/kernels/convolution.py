@@ -33,7 +33,9 @@ class Problem(ctypes.Structure):
 
 
 class Convolution:
-    """Convolutions of one instruction set. Operands are f32 on the CPU, results new, contiguous and canonical."""
+    """Computes convolutions with one instruction set. Operands are f32 on the CPU. Results are new tensors,
+    contiguous and canonical.
+    """
 
     def __init__(self, variant: str) -> None:
         self.name = f"convolution-{variant}"
@@ -66,7 +68,9 @@ class Convolution:
 def problem_of(
     call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None
 ) -> tuple[Problem, list[Tensor]]:
-    """The `Problem` for the library, without its result, and the memory that it points to."""
+    """Return the `Problem` for the library, and the tensors whose memory it points to. The address of the
+    result is not set yet.
+    """
     left_shape = call.g_shape() if call.kind == AT_WEIGHT else call.w_shape()
     image_shape = call.g_shape() if call.kind == AT_INPUT else call.x_shape()
     kept = [t.detach().contiguous() for t in (left, image, bias) if t is not None]

@@ -84,7 +84,9 @@ def passes(convolution: Convolution, call: ConvolutionCall) -> bool:
 
 @cache
 def _tested(convolution: Convolution, call: ConvolutionCall) -> bool:
-    """Whether the self-test of a shape class passes. The test runs once in a process, and a failure is logged."""
+    """Whether `convolution` passes the self-test of one shape class, which is given by `call`. The test runs
+    once in a process, and a failure is logged.
+    """
     try:
         wrong = failure_of_class(convolution, call)
     except (RuntimeError, MemoryError) as error:

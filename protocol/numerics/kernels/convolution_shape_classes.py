@@ -228,8 +228,8 @@ def _places(call: ConvolutionCall) -> int:
 
 
 def _limits(call: ConvolutionCall) -> list[int]:
-    """The counts of pairs of terms beyond which other code runs. Only those counts are included that `call`
-    exceeds and that are short enough to test.
+    """The thresholds, in pairs of terms, beyond which other code runs. A threshold is left out if `call` does
+    not exceed it, or if a call that exceeds it has too many terms for a test.
     """
     limits = sorted((BLOCK_PAIRS, _wide_pairs(call) - 1))
     return [pairs for pairs in limits if call.pairs() > pairs and 2 * pairs < MOST_TERMS]
@@ -276,9 +276,9 @@ def _filled(least: ConvolutionCall, call: ConvolutionCall) -> ConvolutionCall:
 
 
 def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
-    """A smaller size, like that of `least_size`. If `size` is not a multiple of `tile`, at most one whole
-    tile and the remainder are left, and `least_size` reduces the remainder by `tiles`. If it is a multiple,
-    at most two whole tiles are left.
+    """A smaller size, like that of `least_size`. A multiple of `tile` is reduced to at most two whole tiles.
+    Any other size is reduced to its remainder, which `least_size` reduces by `tiles`, and one whole tile if
+    it has any.
     """
     return (
         least_size(size, tiles) if size < tile else min(size, tile + (least_size(size % tile, tiles) or tile))
@@ -286,7 +286,8 @@ def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
 
 
 def _shorter(call: ConvolutionCall, axis: int, tile: int = 1) -> ConvolutionCall:
-    """`call` with fewer positions along an axis, but the same kind of remainder after tiles of `tile`.
+    """`call` with fewer positions along an axis, cut into tiles in the same way (see `least_size`). A tile
+    has `tile` positions on axis 0, and the columns of one panel on axis 1.
 
     The part of the image after the last window is unchanged.
     """

@@ -23,10 +23,10 @@ class Float64:
         return device.type != "mps"
 
     def tiling(self, px: int, py: int, /) -> Tiling:
-        """Tiles of 8 and 32. These sizes are an assumption: they are usual, but a BLAS may use blocks of any
-        size.
+        """Tiles of 8 and 32 rows and columns, and of 8 and 64 terms. These sizes are an assumption: they are
+        usual, but a BLAS may use any sizes.
 
-        Long products are sums of blocks.
+        If a product has more terms than `block_length`, it is computed as a sum of products of blocks.
         """
         return Tiling((8, 32), (8, 32), (8, 64), (block_length(px + py) + 1,))
 

@@ -29,7 +29,7 @@ class Map(IntEnum):
 
 
 class Pair(IntEnum):
-    """Operations on two elements, as numbered in native/fused.h; those from LT on return bools."""
+    """Operations on two elements, as numbered in native/fused.h. LT and LE return bools."""
 
     ADD, SUB, MUL, DIV, MINIMUM, MAXIMUM, LT, LE = range(8)
 
@@ -343,8 +343,8 @@ class Fused:
         return moved, left
 
     def scatter_sum(self, index: Tensor, value: Tensor, rows: int) -> Tensor:
-        """f32 [rows, N]: for each row of the result, the sum of the f32 rows of `value` [K, N] that have its
-        number in the i32 `index` [K]; see `indexing.scatter_sum`.
+        """f32 [rows, N]: row r of the result is the sum of the rows k of `value` for which `index`[k] is r.
+        `value` is f32 [K, N], `index` is i32 [K]; see `indexing.scatter_sum`.
         """
         index, value = index.detach().contiguous(), value.detach().contiguous()
         out = empty(rows, value.shape[1])
@@ -396,7 +396,7 @@ def _long(value: int) -> ctypes.c_int64:
 
 
 def _table(x: Tensor) -> tuple[ctypes.c_int64, ctypes.c_int64]:
-    """Rows and columns of [… N]."""
+    """The number of rows and the number of columns of `x` [… N]."""
     if x.numel() == 0:
         raise NumericsError(f"expected at least one element, got {tuple(x.shape)}")
     return _long(x.numel() // x.shape[-1]), _long(x.shape[-1])

@@ -1,7 +1,8 @@
-"""The expected digests of the compiled functions' results, which are those of the plain implementations'
-results. `fused_dispatch` compares them with the digests that `fused_self_test` makes.
+"""The digests that the results of the compiled functions must have: the digests of the plain implementations'
+results. `fused_self_test` makes the actual digests of the compiled functions, and `fused_dispatch` compares
+them with the digests here.
 
-tests/unit/library/test_fused.py checks them against the plain implementations.
+tests/unit/library/test_fused.py checks the digests here against the plain implementations.
 """
 
 DIGESTS = {

@@ -102,7 +102,7 @@ def wide(seed: int) -> Tensor:
 
 
 NANS = (-(1 << 22), 0x7F800001, 0x7FFFFFFF, -1)
-"""Bits of NaNs that are not canonical: 0xffc00000, a signalling one, and the largest of both signs."""
+"""Bits of four NaNs that are not canonical: 0xffc00000, the signalling NaN 0x7f800001, 0x7fffffff and 0xffffffff."""
 
 
 def _with_nans(x: Tensor) -> Tensor:

@@ -33,8 +33,8 @@ class Int8:
         return device.type in ("cpu", "cuda")
 
     def tiling(self, _px: int, _py: int, /) -> Tiling:
-        """The sizes that padding depends on, and 64, the usual block of torch's library. A product of more
-        than `BLOCK` terms is computed in parts.
+        """The sizes at which the kernel takes another path: the sizes that padding depends on, and 64, the
+        usual block size of torch's library. A product of more than `BLOCK` terms is computed in parts.
         """
         return Tiling((ROWS - 1, 64), (ALIGNED, 64), (ALIGNED, 64), (BLOCK + 1,))
 

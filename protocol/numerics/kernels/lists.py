@@ -30,7 +30,9 @@ TAIL = """
 
 
 class _Source:
-    """`Operations` on names of C++ variables; each operation writes one line of code."""
+    """Implements `Operations` with C++ expressions, such as names of variables, in place of numbers. Each
+    operation writes one line of code.
+    """
 
     def __init__(self) -> None:
         self.lines: list[str] = []

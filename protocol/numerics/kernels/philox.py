@@ -1,4 +1,5 @@
-"""Philox words and masks by the compiled library (native/philox.cpp), if it passes a self-test.
+"""Computes Philox words and masks with the compiled library (native/philox.cpp), if the library passes a
+self-test.
 
 The functions return None if the library cannot be used or the key is not on the CPU. Then
 `protocol.numerics.philox` uses torch.

@@ -28,8 +28,9 @@ CHUNK = 64
 ONE_CHUNK, TWO_CHUNKS, TOO_MUCH = 5788, 4093, 5795
 """Magnitudes of the terms of a chunk. Each gives a sum of squares near the limit of i32.
 
-For one chunk of ONE_CHUNK, and for two chunks of TWO_CHUNKS together, the sum is just below sqrt(4.6e18),
-where a run in i32 ends. For one chunk of TOO_MUCH, it is 64 * 5795^2, just beyond 2^31.
+A kernel ends a run of sums in i32 at the limit sqrt(4.6e18). The sum for one chunk of ONE_CHUNK is just below
+this limit, and so is the sum for two chunks of TWO_CHUNKS together. The sum for one chunk of TOO_MUCH is 64 *
+5795^2, just beyond 2^31.
 """
 ALL_LARGE = {13: -(63 * 128 + 64), 20: -((63 * 128 + 64) * 128 + 64)}
 """Integers whose base-128 digits are all large and of the same sign, so that none of their products cancel."""
@@ -216,7 +217,8 @@ def _headed(rows: Tensor, top: int) -> Tensor:
 def _values(m: Tensor, p: int, scales: Tensor) -> Tensor:
     """f32 that quantise to `m` with the exponent p + scale.
 
-    |x| must be below 2^(p + scale), so 2^p is replaced by 2^p - 2^(p-24), which rounds to it.
+    |x| must be below 2^(p + scale). So where |m| is 2^p, the magnitude 2^p - 2^(p-24) is used instead;
+    quantising rounds it to 2^p.
     """
     below = float((1 << 24) - 1) * 2.0 ** (p - 24)
     factors = torch.tensor([[2.0**scale] for scale in scales.tolist()], dtype=torch.float32, device="cpu")

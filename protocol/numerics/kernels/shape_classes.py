@@ -1,9 +1,10 @@
 """Shape classes of products: arithmetic.md section 8, "Self-tests".
 
-The path through a kernel depends on more than the widths: on the remainders after its tiles, on the number of
-terms that an accumulator can add, on the operands' layout in memory, and on a batch. A `ProductCall`
-describes one product. Its `ShapeClass`es are the smallest products that together take the same paths; the
-self-test computes these. Two calls of the same classes differ only in how often the kernel repeats its loops.
+The path through a kernel depends on more than the widths. It also depends on the remainders after the
+kernel's tiles, on the number of terms that an accumulator can add, on the operands' layout in memory, and on
+whether there is a batch. A `ProductCall` describes one product. Its `ShapeClass`es are the smallest products
+that together take the same paths; the self-test computes these products. If two calls have the same classes,
+they differ only in how often the kernel repeats its loops.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from protocol.numerics.shapes import broadcast
 MOST_TERMS = 1 << 20
 """Limit on the terms of a tested product.
 
-Sums that may reach 2^51 are rounded by separate code. With 13 x 13 bits such sums need 2^25 terms, so the
-code is not tested with 13 x 13 bits, but with 20 x 20 bits, where they need 2^11 terms.
+Sums that may reach 2^51 are rounded by separate code. With 13 x 13 bits, such sums need 2^25 terms, which is
+above the limit, so this code is not tested with 13 x 13 bits. It is tested with 20 x 20 bits, where such sums
+need 2^11 terms.
 """
 
 
@@ -52,7 +54,7 @@ class Tiling(NamedTuple):
     """The sizes at which a kernel takes another path; tiles are in ascending order."""
 
     rows: tuple[int, ...]
-    """Tiles along M, such as (12, 120): panels of 12 rows, of which ten are packed together."""
+    """Tiles along M. For example, (12, 120) means panels of 12 rows, with ten panels packed together."""
     columns: tuple[int, ...]
     """Tiles along N."""
     terms: tuple[int, ...]
@@ -153,9 +155,10 @@ def _same_parity(size: int, other: int) -> int:
 def least_size(size: int, tiles: Sequence[int]) -> int:
     """The smallest size that a kernel cuts into tiles in the same way as `size`.
 
-    The longest tile is applied first, and each shorter one to what is left. Two sizes are cut in the same way
-    if each tile gives zero, one or several whole tiles in both, and a remainder in both or in neither. What
-    is left after the shortest tile is reduced to at most 5.
+    The longest tile is applied first, and each shorter tile to what the longer ones leave. Two sizes are cut
+    in the same way if two conditions hold for each tile: the number of whole tiles is zero in both sizes, one
+    in both, or several in both; and a remainder is left in both sizes or in neither. What is left after the
+    shortest tile is reduced to at most 5.
     """
     if not tiles:
         return min(size, 5)  # one, two, three, four, or a few
@@ -166,8 +169,8 @@ def least_size(size: int, tiles: Sequence[int]) -> int:
 
 
 def _terms(size: int, tiles: Sequence[int]) -> int:
-    """Like `least_size`, but with the parity of `size`. If `size` has two or more of the longest tile, the
-    result has six of them, so that runs are long.
+    """Like `least_size`, but the result has the parity of `size`. If `size` contains the longest tile two or
+    more times, the result contains it six times, so that runs are long.
     """
     found, longest = least_size(size, tiles), tiles[-1]
     if size >= 2 * longest:

@@ -1,4 +1,6 @@
-"""`elementary.Operations` on plain integers: an oracle for elementary functions without float hardware."""
+"""`elementary.Operations` on plain integers. It needs no float hardware and is an oracle for the elementary
+functions.
+"""
 
 from __future__ import annotations
 

@@ -56,14 +56,14 @@ def prefix_sum(row: Sequence[int]) -> list[int]:
 
 
 def contract(x: Sequence[int], y: Sequence[int], px: int, py: int) -> int:
-    """f32 of the exact fixed-point product of two f32 rows, one rounding (section 4)."""
+    """Product of two f32 rows, as f32. The fixed-point product is exact and is rounded once (section 4)."""
     ex, ey = exponent(x), exponent(y)
     acc = dot([quantise(v, ex, px) for v in x], [quantise(v, ey, py) for v in y])
     return round_scaled(acc, (ex, ey), px + py)
 
 
 def sum_f32(row: Sequence[int]) -> int:
-    """f32 of the exact 30-bit fixed-point sum of an f32 row, one rounding (section 5)."""
+    """Sum of an f32 row, as f32. The sum in 30-bit fixed point is exact and is rounded once (section 5)."""
     e = exponent(row)
     return round_scaled(sum_i64([to_fixed(x, e, 30) for x in row]), (e,), 30)
 
@@ -77,7 +77,7 @@ def max_f32(row: Sequence[int]) -> int:
 
 
 def argmax(row: Sequence[int]) -> int:
-    """Index of the first NaN, otherwise the lowest index of the maximum; the zeros are equal."""
+    """Index of the first NaN. If there is no NaN, the lowest index of the maximum; +0 and -0 count as equal."""
     for index, x in enumerate(row):
         if floats.is_nan(x):
             return index
@@ -91,10 +91,10 @@ def scatter_sum_i64(index: Sequence[int], row: Sequence[int], place: int) -> int
 
 
 def scatter_sum(index: Sequence[int], column: Sequence[int], rows: int) -> list[int]:
-    """For each of `rows` target rows, the f32 sum of its contributions in one column. The whole column has
-    one exponent.
+    """For each of `rows` target rows, the f32 sum of those elements of `column` whose index is the row's
+    number. The whole column has one exponent.
 
-    Contributions with an index outside the rows are dropped.
+    Elements with an index outside the target rows are dropped.
     """
     e = exponent(column)
     fixed = [to_fixed(x, e, 30) for x in column]

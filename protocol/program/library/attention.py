@@ -295,8 +295,8 @@ class _Attention:
 
     @staticmethod
     def _over_queries(products: Sequence[Product], side: set[int]) -> tuple[Product, bool]:
-        """The table is the factor whose leaf is in `side`. Returns the only product in `products`, and
-        whether the table is its right factor, not its left.
+        """Return the only product in `products`, and which of its factors is the table: True for the right
+        factor, False for the left. The table is the factor whose leaf is in `side`.
 
         Raises `NoMatch` unless there is exactly one product, exactly one of its factors has a leaf in `side`,
         and the product contracts the table over queries.

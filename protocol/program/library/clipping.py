@@ -41,7 +41,9 @@ def _sum(x: Tensor, squared: bool = False) -> Tensor:
 
 
 def _sum_body(b: Builder, x: Value) -> Value:
-    """The sum that `_sum` computes (without squares), as instructions for a body."""
+    """Add instructions to a body that compute the same sum of x, f32 [N], as `_sum` does without squares.
+    Returns the sum, f32 [].
+    """
     while x.shape[0] > ROW:
         rows = -(-x.shape[0] // ROW)
         if rows * ROW != x.shape[0]:

@@ -96,4 +96,4 @@ CONTRACTED = {
     "matmul_nt": (-1, -1),
     "matmul_tn": (-2, -2),
 }
-"""For each function, the axes of its left and right operand that it contracts."""
+"""For each function, the two axes that it contracts: that of the left operand, then that of the right operand."""

@@ -16,9 +16,9 @@ same reason, a NaN in a sample makes the sample's whole result NaN. A row of w i
 and one input channel for the input gradient.
 
 A transposed convolution is `conv_grad_input` forward and `conv` backward. Its weight gradient is
-`conv_grad_weight` with the gradient passed as x, so the windows are those of the gradient.
-`gradient_in_windows` says that this is so; then `px`, the gradient's bits, are the bits of x, and `py` those
-of g.
+`conv_grad_weight` with the gradient passed as x, so the windows are those of the gradient. The flag
+`gradient_in_windows` marks this case. In `conv_grad_weight`, `px` are always the bits of the gradient, which
+is g without the flag and x with it. `py` are the bits of the other operand.
 """
 
 from __future__ import annotations

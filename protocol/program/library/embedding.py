@@ -30,8 +30,8 @@ def _embedding_grad(g: Tensor, index: Tensor, *, rows: int) -> Tensor:
 def embedding_grad(b: Builder, g: Value, index: Value, *, rows: int) -> Value:
     """f32 [rows, C] from f32 g [N, C] and i32 index [N]: row r is the sum of all g[n] with index[n] = r.
 
-    A row of g with an index outside 0 … rows-1 is dropped. It still counts for the exponents, one for each
-    column of g.
+    If a row of g has an index outside 0 … rows-1, it is dropped from the sums, but it still affects the
+    exponents. There is one exponent for each column of g.
     """
     count = g.shape[0]
     padded = aligned_length(count, F32_BYTES)  # so it is also aligned as i64

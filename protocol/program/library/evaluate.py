@@ -1,4 +1,5 @@
-"""Evaluates bodies of library functions on tensors, with the same bits, when no compiled kernel may be used.
+"""Evaluates bodies of library functions on tensors when no compiled kernel may be used. The results have the
+same bits as those of the functions' programs.
 
 A body is a function of a builder. `TensorOperations` has the methods of `Builder` that these bodies call, but
 computes with torch instead of recording. This is faster than running the program: an exact sum is one call of
@@ -28,9 +29,9 @@ def evaluate(
 ) -> tuple[Tensor, ...]:
     """The canonical results of a body on tensors.
 
-    `rows` is a number of operands: the first `rows` operands have shapes [..., K] with the same leading axes,
-    and each row of the results depends only on the same row of these operands. If `rows` is not 0, the
-    results are computed in blocks of rows, which stay in cache.
+    `rows` says how many operands, counted from the first, are divided into rows. These operands have shapes
+    [..., K] with the same leading axes, and each row of the results depends only on the same row of these
+    operands. If `rows` is not 0, the results are computed in blocks of rows, which stay in cache.
     """
 
     def run(*operands: Tensor) -> tuple[Tensor, ...]:

@@ -126,7 +126,7 @@ _TYPES = {"b": DType.U8, "i": DType.I32, "u": DType.U32}
 
 
 def takes(name: str, operands: Sequence[TensorType], attributes: Mapping[str, object]) -> bool:
-    """Whether the kernel of library function `name` supports operands of these types and these attributes."""
+    """Whether the kernel of library function `name` supports these attributes, and operands of these types."""
     forms = (form.split() for form in FORMS[name].split("|"))
     return (
         any(_fits(form, operands) for form in forms)
@@ -136,10 +136,11 @@ def takes(name: str, operands: Sequence[TensorType], attributes: Mapping[str, ob
 
 
 def _is_pooled_in_few_calls(x: TensorType, attributes: Mapping[str, Any]) -> bool:
-    """Whether a pooling of x [N, C, H, W] has windows of few elements, or results of many elements.
+    """Whether a pooling of x [N, C, H, W] has either small windows (at most `FEW_TAPS` elements) or a large
+    result (at least `LARGE_CALL` elements).
 
     The kernel makes calls for each element of a window, and each call covers all elements of the result.
-    False if attributes are missing.
+    False if the attributes needed are missing.
     """
     try:
         taps = attributes["kernel_y"] * attributes["kernel_x"]

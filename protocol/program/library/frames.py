@@ -1,4 +1,4 @@
-"""Answers questions about a program's frame, for the search for attention.
+"""Answers the questions that the search for attention asks about a program's frame.
 
 Function names come from kernels that were found by program id, never from names in a bundle.
 """
@@ -30,7 +30,7 @@ Values = Mapping[int, Tensor]
 
 
 class NoMatch(InternalError):
-    """These instructions are not attention that can run fused."""
+    """These instructions do not form an attention that a fused function can run."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,9 @@ class Link:
     shape: Shape = ()
 
     def change(self, values: Values) -> Change:
-        """The change that this instruction makes, with the value of the leaf `table`, if it has one."""
+        """The change that this instruction makes. If the link has a `table`, the change contains the value of
+        that leaf.
+        """
         assert self.kind is not None
         table = None if self.table is None else values[self.table].expand(self.shape)
         return Change(self.kind, self.value, table)

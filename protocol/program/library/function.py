@@ -114,10 +114,11 @@ def define(name: str, *, kernel: Callable[..., Any]) -> Callable[[Body], Library
 def define_by_body(
     name: str, *, compiled: Callable[..., Any] | None = None, rows: int = 0
 ) -> Callable[[Body], LibraryFunction]:
-    """Decorator: make a body a library function whose kernel evaluates the body with torch (`evaluate`).
+    """Decorator: make a body a library function. Its kernel uses the results of `compiled` if there are any;
+    otherwise it evaluates the body with torch (`evaluate`).
 
-    `rows` is passed to `evaluate`. `compiled` takes the operands and attributes; it returns the results, or
-    None if nothing compiled may be used for them.
+    `rows` is passed to `evaluate`. `compiled` takes the operands and attributes. It returns the results, or
+    None if no compiled code may be used for these operands and attributes.
     """
 
     def add(body: Body) -> LibraryFunction:

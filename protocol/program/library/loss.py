@@ -99,8 +99,8 @@ def nll_loss_grad(
     ignore: int,
     reduction: int,
 ) -> Value:
-    """The gradient, f32 [B, C]. In each row that counts, the column of the label is -g weight; all other
-    elements are zero.
+    """The gradient, f32 [B, C]. In each row that counts, the element in the label's column is -g, multiplied
+    by the label's weight if there are weights. All other elements are zero.
 
     For the mean, g is first divided by `total`.
 
@@ -117,7 +117,7 @@ def nll_loss_grad(
 
 @define_by_body("mse_loss")
 def mse_loss(b: Builder, x: Value, y: Value, *, reduction: int) -> Value:
-    """(x - y)^2 for x and y, both f32 [N]; or its mean or sum, f32 []."""
+    """The squares (x - y)^2, f32 [N]; with a reduction, their mean or their sum, f32 []. x and y are f32 [N]."""
     difference = b.sub(x, y)
     square = b.mul(difference, difference)
     if reduction == NONE:

@@ -184,7 +184,9 @@ def _terms_tensor(x: Tensor, s: Sliding, divisor: int, include_padding: bool) ->
 
 
 def _seen(b: Builder, whole: Value, s: Sliding, count: tuple[int, int]) -> Value:
-    """The windows [N C OH OW, KH KW] of a padded tensor [N, C, H, W]."""
+    """The windows of a padded tensor [N, C, H, W] as a matrix. It has N * C * OH * OW rows, one per window,
+    and KH * KW columns, one per element of the kernel.
+    """
     t = window_strides(whole.shape, s)
     n, c = whole.shape[:2]
     shape = (n, c, *count, s.kernel_y, s.kernel_x)
@@ -193,7 +195,9 @@ def _seen(b: Builder, whole: Value, s: Sliding, count: tuple[int, int]) -> Value
 
 
 def _seen_tensors(whole: Tensor, s: Sliding, count: tuple[int, int]) -> list[Tensor]:
-    """KH KW views [N, C, OH, OW] of a padded tensor [N, C, H, W]: one per element of the kernel."""
+    """Views of a padded tensor [N, C, H, W], one for each of the KH * KW elements of the kernel. Each view is
+    [N, C, OH, OW].
+    """
 
     def along(k: int, dilation: int, stride: int, windows: int) -> slice:
         return slice(k * dilation, k * dilation + (windows - 1) * stride + 1, stride)

@@ -6,8 +6,9 @@
 | `gru` | input part of the gates, initial h, weight, bias or none | h, gates r z n, recurrent part of n |
 | `rnn` | input part, initial h, weight, bias or none | h |
 
-For T steps and B rows, the n gates of size H are [T, B, n H], h and c are [T, B, H], their initial values [B,
-H], weights [n H, H] and biases [n H]. n is 4 for `lstm`, 3 for `gru` and 1 for `rnn`.
+The number of gates is k: 4 for `lstm`, 3 for `gru` and 1 for `rnn`. For T steps, B rows and size H, the gates
+are [T, B, k H]; h and c are [T, B, H]; the initial h and c are [B, H]; the weight is [k H, H] and the bias [k
+H].
 
 Two things are left to the caller: the input part, which is one product for all T steps, and the gradients of
 weights, which are contractions over all T B rows. The recurrent product is computed here; `px` and `py` are

@@ -1,4 +1,6 @@
-"""Draws the rows of the dataset for a step with a counter-based generator, so that nobody can choose them."""
+"""Draws the dataset rows that a step uses. The numbers come from a counter-based generator, so that nobody
+can choose the rows.
+"""
 
 from __future__ import annotations
 

@@ -35,9 +35,10 @@ def scan(
     *,
     reverse: bool = False,
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The carried values after all rows, and the results [T, …] in the order of the rows [T, …].
+    """Return the carried values after all rows, and the results. Both the rows and the results are [T, …],
+    and the results are in the order of the rows.
 
-    With `reverse`, the last row is processed first.
+    With `reverse`, the last row is processed first; the order of the results stays the same.
     """
     if isinstance(b, TensorOperations):
         return _on_tensors(b, step, carried, rows, fixed, reverse)

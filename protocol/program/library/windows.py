@@ -76,10 +76,11 @@ def padded_tensor(x: Tensor, s: Sliding, count: tuple[int, int], fill: float) ->
 
 
 def window_strides(x: tuple[int, ...], s: Sliding) -> dict[str, int]:
-    """Strides, in elements, in a padded tensor of shape `x` = [N, C, H, W].
+    """Strides, in elements, of windows in a padded tensor. The argument `x` is the tensor's shape [N, C, H,
+    W].
 
-    `n` leads to the next sample, `c` to the next channel, `y` and `x` to the next window, `ky` and `kx` to
-    the next element of a window.
+    In the result, `n` leads to the next sample and `c` to the next channel. `y` and `x` lead to the next
+    window along the height and the width, `ky` and `kx` to the next element of a window.
     """
     n, c, h, w = contiguous_strides(x)
     return {
@@ -95,8 +96,9 @@ def window_strides(x: tuple[int, ...], s: Sliding) -> dict[str, int]:
 def spread(b: Builder, g: Value, s: Sliding, height: int, width: int, fill: float) -> Value:
     """Spread g [N, C, OH, OW], which has one element per window, to [N, C, H + reach, W + reach].
 
-    Positions that receive no element of g are `fill`. In the result, the windows that cover element (y, x) of
-    the input are at (y + ky dilation, x + kx dilation), where ky and kx count from the end of the kernel.
+    Positions that receive no element of g are `fill`. Several windows cover element (y, x) of the input. In
+    the result, their elements of g are at (y + ky dilation, x + kx dilation), where ky and kx count from the
+    end of the kernel.
     """
     n, c, rows, columns = g.shape
     reach_y, reach_x = s.reach()

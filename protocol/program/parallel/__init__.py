@@ -3,8 +3,8 @@ training").
 
 The units of a step program are calls of one callee that do not depend on each other (`units`); `capture`
 makes them with `micro_batches`. Each process runs a share of the units and receives the others' results, bit
-for bit. Nothing is added in transit, so the order of processes has no effect. Every process computes the rest
-of the step itself. `protocol.execution.workers` starts the processes.
+for bit. No results are summed on the way between processes, so the order of processes has no effect. Every
+process computes the rest of the step itself. `protocol.execution.workers` starts the processes.
 """
 
 from protocol.program.parallel.errors import ParallelError, PartnerLost, RanksDisagree, TooManyProcesses

@@ -33,11 +33,11 @@ def plan(program: Program, rank: int, size: int) -> Plan:
     """The plan of process `rank` of `size`.
 
     Units are numbered from 0. The process runs the units whose number mod `size` is `rank`, and the
-    instructions that these units need. It also runs all instructions that the outputs need, except other
-    units.
+    instructions that these units need. It also runs all instructions that the outputs need, except the units
+    of other processes.
 
     A round is one unit per process, all computed at the same time. The results of a round are exchanged while
-    the next round is computed, until an instruction needs them.
+    the next round is computed. An instruction that needs a result waits until that result has arrived.
     """
     shared = units(program) if size > 1 else ()
     places = {number: place for place, number in enumerate(shared)}

@@ -41,7 +41,9 @@ INTEGERS = (U8, I32, U32, I64)
 Infer = Callable[[Types, bytes, TensorType | None], TensorType]
 Evaluate = Callable[[Instruction, Sequence[Tensor]], Tensor]
 Values = Callable[[Instruction, Sequence[int]], int]
-"""Computes one element from one value of each operand, in the form of `numerics.reference`."""
+"""Computes one element of the result from one element of each operand. All elements are integers in the form
+that `numerics.reference` uses.
+"""
 
 
 def single(op: Op, infer: Infer, evaluate: Evaluate, values: Values) -> Primitive:
@@ -65,8 +67,8 @@ def _sources(instruction: Instruction, index: int) -> list[int]:
 
 
 def _same(count: int, allowed: Sequence[DType], result: DType | None = None) -> Infer:
-    """The rule for `count` operands that have the same type, one of `allowed`. The result has that type or,
-    if given, `result`.
+    """The rule for `count` operands that have the same type, one of `allowed`. The result has the type
+    `result`, or the operands' type if `result` is None.
     """
 
     def infer(operands: Types, attributes: bytes, _declared: TensorType | None) -> TensorType:

@@ -1,5 +1,5 @@
-"""The primitives that move elements unchanged, which are `strided`, `concat`, `pad` and `gather`; and
-`constant`.
+"""The primitive `constant`, and the primitives that move elements without changing them: `strided`, `concat`,
+`pad` and `gather`.
 
 encoding.md section 3, opcodes 0x0002 and 0x0101 to 0x0104; arithmetic.md section 7, "movement" and "literal".
 """
@@ -242,7 +242,9 @@ def _gather(_instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
 
 
 def _gather_place(instruction: Instruction, element: int) -> tuple[int, int]:
-    """The flat index into the index operand, and the flat index inside one row of the table."""
+    """Two flat indices for one element of the result: that of its row number in the index operand, and that
+    of the element inside this row of the table.
+    """
     row = instruction.result.elements // instruction.operands[1].type.elements
     return divmod(element, row)
 

@@ -52,7 +52,7 @@ Reads = Callable[[Instruction, int, int, int], Iterator[Read]]
 Array = NDArray[Any]
 
 STORED: Final[Mapping[DType, str]] = {DType.F32: "<u4", DType.I32: "<i4", DType.I64: "<i8"}
-"""The numpy types in which the canonical bytes of the reduced types are read; f32 is read as bits."""
+"""For each type that reductions take: the numpy type in which its canonical bytes are read. f32 is read as bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ class WrongFile(BundleUnavailable):
 
 
 class NoRoomYet(BundleUnavailable):
-    """The disk has no room for the bundle's tensors in addition to the tensors of other bundles, which are
-    being fetched, or were fetched and may soon be deleted.
+    """The disk has no room for the bundle's tensors, because the tensors of other bundles take it. Those
+    bundles are being fetched, or were fetched and may soon be deleted.
     """
 
 

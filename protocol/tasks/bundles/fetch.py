@@ -52,9 +52,9 @@ Content = TypeVar("Content", bytes, memoryview)
 
 _Key = tuple[tuple[tuple[str, str], ...], tuple[tuple[bytes, str], ...], tuple[tuple[str, ...], int, int]]
 _STEPS: WeakValueDictionary[_Key, StepProgram] = WeakValueDictionary()
-"""Step programs in use. A key has the ids and blobs of the programs, the names in the hints, the names of the
-state's tensors, and the numbers of dataset tensors and of constants. Tasks that train the same model share
-one step program, including its plans.
+"""Step programs in use. A key consists of the ids and blobs of the programs, the names in the hints, the
+names of the state's tensors, how many dataset tensors there are, and how many constants. Tasks that train the
+same model share one step program, including its plans.
 """
 
 
@@ -174,9 +174,10 @@ def _distinct(manifest: Manifest) -> dict[tuple[str, str, int], TensorEntry]:
 
 
 def _small(manifest: Manifest) -> int:
-    """The size in bytes from which this bundle's tensors are mapped. For a bundle of many tensors it is
-    `LARGE`, so that the bundle takes at most `MAPS_EACH` maps and leaves the remaining maps to other bundles.
-    Raises BundleTooLarge if the bundle needs more maps even then.
+    """The limit in bytes from which this bundle's tensors are memory-mapped; smaller tensors are read. If the
+    bundle has many tensors, the limit is `LARGE`, so that the bundle takes at most `MAPS_EACH` memory maps
+    and leaves the others to other bundles. Raises BundleTooLarge if the bundle needs more memory maps even
+    with `LARGE`.
     """
     sizes = [nbytes for _, _, nbytes in _distinct(manifest)]
     if sum(nbytes >= SMALL for nbytes in sizes) <= MAPS_EACH:
@@ -186,7 +187,9 @@ def _small(manifest: Manifest) -> int:
 
 
 def _held(manifest: Manifest, small: int) -> Held:
-    """The memory maps and bytes that the bundle uses in memory if tensors of `small` bytes or more are mapped."""
+    """What the bundle takes up in memory if tensors of `small` bytes or more are mapped: the number of memory
+    maps, and the bytes of the tensors that are read instead.
+    """
     sizes = [nbytes for _, _, nbytes in _distinct(manifest)]
     return Held(sum(nbytes >= small for nbytes in sizes), sum(nbytes for nbytes in sizes if nbytes < small))
 
@@ -213,7 +216,7 @@ def _tensors(source: Source, store: BlobStore, manifest: Manifest, small: int) -
 
 
 def _missing_bytes(store: BlobStore, manifest: Manifest) -> int:
-    """The most bytes of tensors that must still be fetched into the store."""
+    """Upper bound on the total size, in bytes, of the tensors that must still be fetched into the store."""
     sizes: dict[str, int] = {}
     for entry in manifest.tensors:
         sizes[entry.blob] = max(entry.nbytes, sizes.get(entry.blob, 0))
@@ -260,7 +263,9 @@ class _OneByOne:
 
 
 def _blob(source: Source, store: BlobStore, blob: str, limit: int, take: Callable[[str], Content]) -> Content:
-    """Fetch a blob if it is missing or damaged. Return what `take`, a reader of the store, returns for its id."""
+    """Fetch a blob if it is missing or damaged. Then read it from the store with `take`, which is called with
+    the blob's id, and return what `take` returns.
+    """
     if store.has(blob):
         with suppress(CorruptBlob):  # fetch it again and replace the damaged copy
             return take(blob)

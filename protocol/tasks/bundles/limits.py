@@ -28,7 +28,9 @@ class Limits:
     manifest_bytes: int = 1 << 24
     """Size of the manifest. An entry takes about 300 bytes for a tensor and 200 for a program, so 50,000 fit."""
     program_bytes: int = 1 << 26
-    """Total size of all encoded programs. It is about ten times as much as 65,535 instructions of 100 bytes."""
+    """Total size of all encoded programs. The default is about ten times the size of 65,535 instructions of
+    100 bytes each.
+    """
     total_bytes: int = 1 << 34
     """Total size of all tensors."""
     step_operations: int = 1 << 48

@@ -118,8 +118,8 @@ def _each_once(pairs: list[tuple[str, object]]) -> None:
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """Parse a manifest. Raises BundleMalformed at the first violation of the format. A manifest, like terms,
-    must have at least one dataset tensor or constant.
+    """Parse a manifest. Raises BundleMalformed at the first violation of the format. A manifest must have at
+    least one dataset tensor or constant, because the terms of a task must have one too.
     """
     try:
         manifest = Manifest.model_validate_json(data)

@@ -31,13 +31,13 @@ READ_SECONDS = 20.0
 
 
 class Source(Protocol):
-    """Copies files from below a bundle's address."""
+    """Copies files that lie below a bundle's address."""
 
     def copy(self, name: str, limit: int, into: Body) -> None:
         """Copy a file of at most `limit` bytes.
 
-        Raises BundleUnavailable, WrongFile if the file is longer, BundleRefused if the server's name leads to
-        a forbidden address, and the errors of `into`.
+        Raises WrongFile if the file is longer, BundleRefused if the server's name leads to a forbidden
+        address, BundleUnavailable if the file cannot be read, and the errors of `into`.
         """
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
-"""Elementary functions composed of those that have a rule. Unless noted, errors are a few units in the last
-place.
+"""Elementary functions that have no rule, composed of functions that have one. Unless noted, errors are a few
+units in the last place.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def power(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _is_no_product(node: Node) -> bool:
-    """Whether an exponent is not a multiple of one half, or is too large for repeated multiplication."""
+    """Whether a power is left to `power` instead of the rule's repeated multiplication: its exponent is not a
+    multiple of one half, or has a magnitude above `LARGEST_POWER`.
+    """
     exponent: Any = node.args[1]
     size = abs(float(exponent))
     return not (2 * size).is_integer() or size > LARGEST_POWER

@@ -52,8 +52,8 @@ def _is_of_an_ordering(node: Node) -> bool:
 
 
 def _is_distinct(node: Node) -> bool:
-    """Whether all values are known to go to different places, and are few enough to be numbered. The rule for
-    `index_put` cannot tell whether places differ.
+    """Whether all values are known to go to different places, and there are few enough of them to be
+    numbered. `index_put` relies on this, because it cannot tell whether places differ.
     """
     indices: Any = node.args[1]
     shape = torch.broadcast_shapes(*(index.meta["val"].shape for index in indices if index is not None))

@@ -35,8 +35,8 @@ def as_strided(x: Tensor, size: Sizes, stride: Sizes, offset: int | None = None)
 def as_strided_scatter(
     x: Tensor, given: Tensor, size: Sizes, stride: Sizes, offset: int | None = None
 ) -> Tensor:
-    """x with the elements of a strided view replaced. No two elements of the view may be at the same place in
-    memory.
+    """x after `given` has replaced the elements of a strided view of x. No two elements of the view may be at
+    the same place in memory.
     """
     elements, start = _in_memory(x), _start(x, offset)
     order = _order(size, stride)

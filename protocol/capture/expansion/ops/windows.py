@@ -1,5 +1,5 @@
-"""Pooling over three axes; pooling over two axes if no rule applies, for example because the windows are
-uneven; and `im2col`.
+"""Expands pooling over three axes, and `im2col`. Pooling over two axes is expanded only if no rule applies to
+it, for example because the windows are uneven.
 """
 
 from __future__ import annotations

@@ -189,7 +189,9 @@ def _halves(lowering: Lowering, x: View, axis: int) -> tuple[Value, Value]:
 
 
 def _tail(lowering: Lowering, z: Value) -> Value:
-    """log(1 + exp(-|z|)). Far from 0 this is exp(-|z|), since the rounded sum would give 0."""
+    """log(1 + exp(-|z|)). Far from 0, the sum is rounded to 1, whose logarithm is 0. There, the result is
+    exp(-|z|) instead.
+    """
     b = lowering.builder
     return log1p(b, elementary.exp.call(b, b.neg(b.abs(z))))
 

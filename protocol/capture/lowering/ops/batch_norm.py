@@ -196,7 +196,9 @@ def _normalised(
 
 
 def _followed(lowering: Lowering, running: View, now: Value, momentum: float) -> View:
-    """momentum now + (1 - momentum) running; both factors are rounded to f32, as in torch."""
+    """`momentum * now + (1 - momentum) * running`. Both factors, `momentum` and `1 - momentum`, are rounded
+    to f32, as in torch.
+    """
     b = lowering.builder
     fresh, kept = (b.constant(DType.F32, (), factor) for factor in (momentum, 1 - momentum))
     return View.of(b.add(b.mul(fresh, now), b.mul(kept, running.elements(b))))

@@ -128,8 +128,8 @@ def _planes(lowering: Lowering, x: View, w: View) -> tuple[bool, View, View]:
 def _sliding(
     flat: bool, kernels: View, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
 ) -> dict[str, int]:
-    """The attributes of the windows; their height is 1 for a `flat` operand. A setting with one number
-    applies to both axes.
+    """The attributes of the windows. If the convolution is `flat`, with one spatial axis, the windows' height
+    is 1. Otherwise, a setting with one number applies to both axes.
     """
     steps, around, apart = (
         (beside, *given) if flat else (*given, *given)[:2]

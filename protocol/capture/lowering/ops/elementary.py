@@ -35,7 +35,9 @@ def tanh_grad(lowering: Lowering, node: torch.fx.Node, g: View, y: View) -> View
 
 
 def log1p(b: Builder, x: Value) -> Value:
-    """log(1 + x), accurate near 0: log(u) x / (u - 1) for rounded u = 1 + x, whose errors cancel (Kahan)."""
+    """log(1 + x), accurate near 0. It is computed as log(u) x / (u - 1), where u is 1 + x, rounded. The error
+    of u cancels in log(u) / (u - 1) (Kahan).
+    """
     one, infinity = (b.constant(DType.F32, (), value) for value in (1.0, math.inf))
     u = b.add(x, one)
     curve = b.mul(elementary.log.call(b, u), b.div(x, b.sub(u, one)))
@@ -43,7 +45,9 @@ def log1p(b: Builder, x: Value) -> Value:
 
 
 def expm1(b: Builder, x: Value) -> Value:
-    """exp(x) - 1, accurate near 0: (u - 1) x / log(u) for rounded u = exp(x), whose errors cancel (Kahan)."""
+    """exp(x) - 1, accurate near 0. It is computed as (u - 1) x / log(u), where u is exp(x), rounded. The
+    error of u cancels in (u - 1) / log(u) (Kahan).
+    """
     zero, one, infinity = (b.constant(DType.F32, (), value) for value in (0.0, 1.0, math.inf))
     u = elementary.exp.call(b, x)
     less = b.sub(u, one)

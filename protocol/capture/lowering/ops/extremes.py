@@ -45,13 +45,15 @@ def extreme_and_place(
 def position(
     lowering: Lowering, node: torch.fx.Node, x: View, axis: int | None = None, _keepdim: bool = False
 ) -> View:
-    """The index of the first NaN, otherwise the lowest index of the maximum or minimum."""
+    """The index of the first NaN. If there is no NaN, the lowest index at which the maximum or minimum occurs."""
     rows = _rows(lowering, x, axis)
     return reshaped(lowering, node, _places(lowering, rows, node.target is aten.argmax.default))
 
 
 def _rows(lowering: Lowering, x: View, axes: Axes) -> Value:
-    """The elements as [kept, reduced], in f32 or i32."""
+    """The elements as a matrix [kept elements, reduced elements], with one row for each element of the
+    result. Its type is f32 if x is f32, otherwise i32.
+    """
     rows = rows_of(lowering, x, axes).elements(lowering.builder)
     return rows if rows.dtype is DType.F32 else lowering.builder.cast(rows, DType.I32)
 

@@ -1,4 +1,5 @@
-"""Elements selected by integer data: gathers, and sums by index as their gradients (arithmetic.md section 5).
+"""Operations that select elements by integer data: gathers, and sums by index, which are the gradients of
+gathers (arithmetic.md section 5).
 
 Writes that do not add are refused if two of them could collide, since torch does not define which one wins
 (section 9, point 8).

@@ -59,8 +59,8 @@ def binary(
 
 
 def unary(overload: Any, name: str, make: Callable[[Builder, Value], Value]) -> None:
-    """Register `make`, a function of one f32 operand, as a rule. Integers are cast to f32 if torch's result
-    is f32; otherwise they are refused.
+    """Register a rule for `overload` that computes the result by `make`, a function of one f32 operand.
+    Integers are cast to f32 if torch's result is f32; otherwise they are refused.
     """
 
     def rule(lowering: Lowering, node: torch.fx.Node, x: View) -> View:

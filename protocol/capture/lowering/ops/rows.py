@@ -1,4 +1,6 @@
-"""Helpers for rules that reduce axes: reduced axes as rows, and each row's largest and smallest element."""
+"""Helpers for rules that reduce axes. They arrange the elements of a tensor in rows, so that each row is
+reduced to one element, and find each row's largest and smallest element.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ Axes = Sequence[int] | int | None
 
 
 def rows_of(lowering: Lowering, x: View, axes: Axes) -> View:
-    """The elements as [kept elements, reduced elements]."""
+    """The elements of `x` as a matrix. Its first axis combines the axes that are kept, its second axis those
+    that are reduced (`axes`).
+    """
     chosen = axes_of(x, axes)
     kept = [axis for axis in range(len(x.shape)) if axis not in chosen]
     length = math.prod(x.shape[axis] for axis in chosen)

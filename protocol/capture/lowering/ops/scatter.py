@@ -28,7 +28,7 @@ def copy(lowering: Lowering, node: torch.fx.Node, _: View, source: View, non_blo
 
 @lowers(aten.fill.Scalar, aten.fill.Tensor)
 def fill(lowering: Lowering, node: torch.fx.Node, x: View, value: View | Scalar) -> View:
-    """One value everywhere."""
+    """A tensor in the shape and type of `x` in which every element is `value`."""
     dtype = lowering.dtype_of(node)
     return copy(lowering, node, x, value if isinstance(value, View) else lowering.constant(value, dtype))
 

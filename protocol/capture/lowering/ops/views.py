@@ -84,8 +84,8 @@ def select_grad(
 def diagonal_grad(
     lowering: Lowering, _: torch.fx.Node, g: View, shape: Sequence[int], offset: int, first: int, second: int
 ) -> View:
-    """Zeros with the gradient on a diagonal. The gradient is repeated along a new axis, and kept where row +
-    offset = column.
+    """Zeros with the gradient on a diagonal. The gradient is repeated along a new axis; then all elements are
+    replaced by zeros except those where row + offset = column.
     """
     b = lowering.builder
     first, second = first % len(shape), second % len(shape)

@@ -165,8 +165,9 @@ def product(
     `out` is f32, or i64 with INTEGERS.
 
     `x_batch` and `y_batch` are 1, or 0 if one matrix serves the whole batch. SECTION is 0 if the accumulators
-    can add all `padded` terms, otherwise the number of terms that they can add. `ex`, `ey` are as `exponents`
-    in `slice_rows`.
+    can add all `padded` terms. Otherwise it is the number of terms that they can add. With GIVEN_X, `ex`
+    holds exponents, otherwise the rows' largest magnitudes, like `exponents` in `slice_rows`. `ey` and
+    GIVEN_Y are the same for y.
     """
     down, across = tl.cdiv(m, BM), tl.cdiv(n, BN)
     # Eight rows of tiles at a time, so that their shared operands stay in the L2 cache.

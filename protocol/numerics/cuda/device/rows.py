@@ -27,7 +27,7 @@ MINUS_INFINITY = tl.constexpr(float("-inf"))
 
 @triton.jit
 def _places(rows, columns, start, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """Offsets of a block of this program's rows, and which of its elements exist."""
+    """For one block of this program's rows: the offsets of the elements, and which of these elements exist."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     column = start + tl.arange(0, BLOCK)[None, :]
     return row * columns + column, (row < rows) & (column < columns)
@@ -86,7 +86,9 @@ def _power_sum(x, most, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def softmax(x, y, rows, columns, SAFE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """exp(x - max) / sum of every row; with SAFE, a row of only -inf gives zeros."""
+    """For every row, exp(x - max) divided by the row's sum of exp(x - max). With SAFE, a row of only -inf
+    gives zeros.
+    """
     most = _max(x, rows, columns, ROWS, BLOCK)
     total = _power_sum(x, most, rows, columns, ROWS, BLOCK)
     for start in range(0, columns, BLOCK):
