@@ -1,9 +1,9 @@
 """Derives two things for a given deployment: the terms that a task file leaves out, and the cost of trust
 under the task's terms.
 
-By default, amounts are derived from twice the chain's gas price, rounded up to one digit. So small changes of
-the gas price seldom change the terms. A derived budget is rounded up to two digits. `assay.posting` notes the
-terms before it sends anything.
+By default, amounts are derived from twice the chain's gas price. The doubled price is rounded up to one
+digit. So small changes of the gas price seldom change the terms. A derived budget is rounded up to two
+digits. `assay.posting` notes the terms before it sends anything.
 """
 
 from __future__ import annotations

@@ -89,9 +89,9 @@ class JuryStep(StrEnum):
 
 @dataclass(frozen=True)
 class JuryStatus:
-    """A claim by a seat or look that it cannot fetch an item, on which a jury votes. `jurors` is the size of
-    the jury. The item is the state with number `state`, or the constants if `state` is None. `seconds_left`
-    is the time left for what is `awaited`; it is None while a draw or the verdict is awaited.
+    """A claim on which a jury votes: a seat or look says that it cannot fetch an item. `jurors` is the size
+    of the jury. The item is the state with number `state`, or the constants if `state` is None.
+    `seconds_left` is the time left for what is `awaited`; it is None while a draw or the verdict is awaited.
     """
 
     seat: int

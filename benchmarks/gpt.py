@@ -66,7 +66,9 @@ def captured_of(shape: gpt.Shape) -> CapturedStep:
 
 
 def plain_step(name: str, *, compiled: bool = False) -> Callable[[], None]:
-    """The same step in plain float32 torch, eager or with `torch.compile`, which needs a C++ compiler."""
+    """The training step of a size in plain float32 torch. It runs eagerly, or with `torch.compile`, which
+    needs a C++ compiler.
+    """
     shape = SHAPES[name]
     data, batch = gpt.corpus(shape.context), TOKENS // shape.context
     model, optimizer = _model(shape)

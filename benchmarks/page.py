@@ -66,8 +66,8 @@ def tables(groups: Groups) -> Iterator[str]:
 
 
 def plot(groups: Groups, path: Path) -> None:
-    """Plot every ratio to float32, with its middle half, on a logarithmic axis. The same groups always give
-    the same file.
+    """Plot every ratio to float32 on a logarithmic axis: the median as a point, and the middle half of the
+    measurements as a line. The same groups always give the same file.
     """
     rows = [row for name in PLOTTED for row in groups.get(name, {"rows": ()})["rows"] if row["ratio"]]
     matplotlib.rcParams["svg.hashsalt"] = "assay"

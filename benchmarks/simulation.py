@@ -79,7 +79,7 @@ def _play(seed: int) -> float:
 
 
 def _speeds() -> Iterator[Row]:
-    """Speeds by wall time, which depends on other work of the machine, and by processor time."""
+    """Speeds by wall time and speeds by processor time. Wall time depends on other work of the machine."""
     clock, processor = [], []
     with ProcessPoolExecutor(PROCESSES, initializer=keep_memory) as pool:
         list(pool.map(_play, range(PROCESSES)))

@@ -1,5 +1,5 @@
-"""The baseline market as a Mesa model: agents in agent sets that act one by one. Needs an environment with
-Mesa.
+"""The baseline market as a Mesa model. Its agents belong to agent sets and act one by one. Needs an
+environment with Mesa.
 
 The rules are those of simulation_plain.py, but each solver and each verifier is an agent.
 """

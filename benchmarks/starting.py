@@ -1,9 +1,9 @@
-"""Measures the time from the start of a new process to the end of a task's first step, as in a second run.
+"""Measures the time from the start of a new process to the end of a task's first step. As in a second run,
+the bundle is already on disk and the package is already built.
 
-The bundle is on disk and the package is built. The new process imports a solver's modules, loads and verifies
-the bundle, recognises the library functions of the bundle's program, tests the machine and the compiled
-kernels, and runs one step. All times are measured from the start of the process, so they include the
-interpreter's start.
+The new process imports a solver's modules, loads and verifies the bundle, recognises the library functions of
+the bundle's program, tests the machine and the compiled kernels, and runs one step. All times are measured
+from the start of the process, so they include the interpreter's start.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ PIXEL_MAXIMUM = 16.0
 
 
 def build(steps: int, training: Mapping[str, Tensor] | None = None) -> CapturedStep:
-    """The captured step on `training` (by default, that of `split`), with learning rates for `steps` steps."""
+    """The captured step on the data `training`, with learning rates for `steps` steps. By default, `training`
+    is the training set that `split` returns.
+    """
     training = split()[0] if training is None else training
     model = make_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=PEAK_RATE, momentum=0.9)

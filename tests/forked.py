@@ -1,8 +1,8 @@
 """The project's commands in separate processes, forked from one that has imported everything.
 
-A process that loads torch and this whole project itself needs five seconds of a core, and a test run starts
-about a hundred. Tests of start-up itself, preloaded libraries or namespaces still start commands as an
-operator does.
+A test run starts about a hundred processes. If they were not forked, each would need five seconds of a core
+to load torch and this whole project. Tests of start-up itself, preloaded libraries or namespaces still start
+commands as an operator does.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ POLL_SECONDS: Final = 0.02
 
 
 class Listener(HTTPServer):
-    """Starts to serve at once: each connection has a `handler` in its own thread. `owner` is for the
-    handlers.
+    """Starts to serve at once: each connection has a `handler` in its own thread. `owner` is any object that
+    the handlers use.
     """
 
     request_queue_size = 64

@@ -17,7 +17,9 @@ replayed.
 
 
 def other_bits(step: CapturedStep, device: torch.device, seed: int = 7) -> str:
-    """The first step after which a root differs, and the tensors concerned; empty if none differs."""
+    """A text that names the first step after which a root differs, and the tensors whose roots differ. It is
+    empty if no root differs.
+    """
     program = step.step_program
     work = Work(1, program, step.fixed, kernels(program.program, step.hints))
     executor = DeviceExecutor(work, device)

@@ -28,7 +28,9 @@ def rows() -> list[Row]:
 
 
 def cells(device: torch.device) -> Cells:
-    """The rows of `rows` as cells, one cell for each density. A dry run uses the smallest model."""
+    """Yields one cell for each density. The cell measures this density's rows, as in `rows`. A dry run uses
+    the smallest model.
+    """
     for density in DENSITIES:
         yield f"density {density}", partial(_as_json, device, density)
 

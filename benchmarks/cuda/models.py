@@ -30,7 +30,7 @@ class Model:
 
 
 def images() -> dict[str, Tensor]:
-    """Random pixels f32 [N, 64] from 0 to 1 and labels i64 [N], in the shape of the digits."""
+    """Random data in the shape of the digits: pixels from 0 to 1 (f32 [N, 64]) and labels (i64 [N])."""
     generator = torch.Generator().manual_seed(0)
     pixels = torch.randint(17, (IMAGES, 64), generator=generator) / digits.PIXEL_MAXIMUM
     return {"pixels": pixels, "labels": torch.randint(LABELS, (IMAGES,), generator=generator)}

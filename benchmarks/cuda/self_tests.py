@@ -64,7 +64,9 @@ def products(device: torch.device, name: str) -> Cells:
 
 
 def functions(device: torch.device) -> Cells:
-    """Cells of the device's self-check and of each function, whose digest is compared with the expected one."""
+    """A cell for the device's self-check, and a cell for each function. A function's cell compares the digest
+    of the function's results with the expected digest.
+    """
     yield "self-check", partial(self_check, device)
     placed = _Placed(CudaFused(), device)
     for name, run in fused_self_test.TESTS.items():

@@ -314,9 +314,9 @@ def seconds_of(run: Run, outcome: Outcome, link: float) -> float:
 
 
 def _reached(runs: Sequence[tuple[Run, Outcome]], link: float, seconds: float) -> tuple[float, int]:
-    """The lowest loss that any of these runs has reached after `seconds`, and the number of steps that it
-    took. For each run, the last loss that it has recorded by then counts. Infinity and 0 if no run has
-    recorded a loss by then.
+    """The lowest loss among these runs after `seconds`, and the number of steps after which that loss was
+    recorded. Each run counts with the last loss that it has recorded by then. If no run has recorded a loss
+    by then, the result is infinity and 0.
     """
     found = [(math.inf, 0)]
     for run, outcome in runs:

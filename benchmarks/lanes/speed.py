@@ -18,7 +18,9 @@ DENSITIES = {"all": 1.0, "1/8": 1 / 8, "1/64": 1 / 64}
 
 
 def rows() -> list[Row]:
-    """Rows with the ratios and message sizes in bytes for each density, and the oracle's ratio."""
+    """For each density, rows with the ratios and with a message's size in bytes per parameter. A last row has
+    the oracle's ratio.
+    """
     step = captured("11M")
     with one_thread():
         return [

@@ -263,11 +263,11 @@ def _exact(network: Network, subject: Subject, table: str, seed: int) -> tuple[f
 
 
 def ratio(table: str, rounds: int = 7) -> dict[str, Any]:
-    """Processor time of an exact step of `benchmarks.resnet`'s ResNet-18 relative to that of a plain step, on
-    one thread.
+    """The processor time of an exact step divided by that of a plain step, on one thread. Both are steps of
+    `benchmarks.resnet`'s ResNet-18.
 
-    It gives the median and the quartiles. `make bench` has the wall time on two threads, which other work on
-    the machine disturbs more.
+    The result has the median and the quartiles of this ratio. `make bench` has the wall time on two threads,
+    which other work on the machine disturbs more.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -26,8 +26,8 @@ LEAST: Final = 12
 
 @dataclass(frozen=True)
 class Criterion:
-    """A limit on some quantity of each process, the largest value of this quantity, and the process that has
-    this value.
+    """The largest value of some quantity among all processes, the process that has this value, and the limit
+    on the quantity.
     """
 
     what: str

@@ -63,7 +63,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Idle:
-    """Requests by party and method in `blocks` idle blocks, on a chain with `past` tasks."""
+    """The number of requests of each party, by method, in `blocks` idle blocks on a chain with `past` tasks."""
 
     session: int
     past: int
@@ -154,7 +154,7 @@ def idle(stage: Stage, session: int, past: int) -> Idle:
 
 
 def _sent(stage: Stage, blocks: int) -> bool:
-    """Whether the newest `blocks` blocks have a transaction."""
+    """Whether any of the newest `blocks` blocks has a transaction."""
     newest = stage.chain.connection.block().number
     return any(
         stage.chain.connection.raw_block(number)["transactions"]

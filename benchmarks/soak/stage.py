@@ -48,8 +48,8 @@ is as large as all contracts together.
 PATIENCE: Final = 600.0
 """Limit in seconds on each wait while the processes start. All processes start at the same time."""
 RECENT: Final = 16
-"""How many blocks before the newest are also searched for the last block before a restart of the chain. It is
-certain to be among them.
+"""After a restart of the chain, the newest block and this many blocks before it are searched for the last
+block made before the restart. That block is certain to be among them.
 """
 PURSE: Final = 5_000 * TOKEN
 SENDING: Final = Sending(timeout=120.0, poll=0.05)

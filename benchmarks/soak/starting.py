@@ -105,7 +105,9 @@ class Ground:
 
     @contextmanager
     def idle(self, command: Sequence[str]) -> Iterator[int]:
-        """Run a node with a new account and nothing to do, which follows the chain; yield its process id."""
+        """Run a node with a new account; yield its process id. The node follows the chain and has nothing
+        else to do.
+        """
         with self._newcomer() as (account, home), self._following(command, account, home) as pid:
             yield pid
 

@@ -96,9 +96,10 @@ class Clock:
         return None
 
     def _withheld(self, story: Story, task: TaskView) -> int | None:
-        """The next deadline in the story of withheld data, or None if a party has work to do. In order: the
-        time of the refused seat's claim, the time of the jury's votes, the time of the jury's verdict, and
-        the end of the challenge period of the unpaid task.
+        """The next deadline in the story of withheld data, or None if a party has work to do. The deadlines
+        come in this order: the time from which the refused seat claims, the time from which jurors without
+        the item vote no, the time of the jury's verdict, and, once the task is unpaid, the end of its
+        challenge period.
         """
         if task.status is TaskStatus.UNPAID:
             return task.challenge_until
@@ -120,8 +121,9 @@ class Clock:
         return jury.until if voted else jury.until - period // 4
 
     def _accused(self, story: Story, task: TaskView) -> int | None:
-        """None while the accuser has work to do. If the accuser has no move left in an open game, the game's
-        deadline. If the game is over, or the story has no accuser, the end of the challenge period.
+        """The deadline that the accuser waits for, or None if the accuser has work to do. If the accuser has
+        no move left in an open game, it is the game's deadline. If the game is over, or the story has no
+        accuser, it is the end of the challenge period.
         """
         if story.accuser is None:
             return task.challenge_until

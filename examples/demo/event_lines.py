@@ -76,7 +76,7 @@ class EventLines:
         return self._who.get(address.lower(), address)
 
     def segments(self, task: int, seat: int) -> Sequence[int]:
-        """The segments of the seat or look `seat` of a task."""
+        """The segments of one seat or look of a task; `seat` is the number of the seat or look."""
         return self._ledger.segments(task, seat)
 
     def segments_per_seat(self, task: int) -> int:

@@ -46,7 +46,7 @@ def play(folder: Path, say: Say, limit: float = LIMIT_SECONDS) -> dict[str, Any]
 
 
 def failures(report: dict[str, Any]) -> list[str]:
-    """Descriptions of all outcomes that differ from the stories'; none if the demo succeeded."""
+    """Descriptions of all outcomes that differ from what the stories expect; none if the demo succeeded."""
     wrong = []
     for story, run in zip(STORIES, report["runs"], strict=True):
         if run["verdict"] != story.verdict:

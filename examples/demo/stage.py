@@ -44,8 +44,9 @@ DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, ON
 )
 FIRST_SEATED = FIRST_SOLVER + len(STORIES)
 FIRST_REFUSED = DEVELOPMENT_ACCOUNTS - 5
-"""Index of the first account in `REFUSED`, which are the last five development accounts. One process runs all
-accounts in `SEATED`; another process runs the account `VERIFIER`.
+"""Index of the first account in `REFUSED`, the range of the last five development accounts. The range
+`SEATED` ends just before it. One process runs all accounts in `SEATED`; another process runs the account
+`VERIFIER`.
 """
 SEATED = range(FIRST_SEATED, FIRST_REFUSED)
 REFUSED = range(FIRST_REFUSED, DEVELOPMENT_ACCOUNTS)

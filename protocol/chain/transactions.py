@@ -168,8 +168,8 @@ class Sender(Unmined):
 
     def tend(self) -> None:
         """Call `recover`, unless it would find nothing new (`_asks_nothing`) or was called too recently. The
-        last call must be longer ago than `look_again` and `replace_after`, whichever is shorter, both in
-        seconds. All callers share this limit.
+        last call must be longer ago than the shorter of `look_again` and `replace_after`, both in seconds.
+        All callers share this limit.
         """
         rested = time.monotonic() - self._tended > min(self.sending.look_again, self.sending.replace_after)
         if rested and not self._asks_nothing:

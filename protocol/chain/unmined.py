@@ -251,7 +251,7 @@ class Unmined:
     def _asks_nothing(self) -> bool:
         """Whether another check would find nothing new. The last check must have found all transactions
         mined. In addition, either no new block has come since that check, or the transactions had first been
-        seen mined at least `reorg_depth` blocks earlier.
+        seen mined at least `reorg_depth` blocks before that check.
         """
         if self._mined_at is None:
             return False

@@ -84,7 +84,8 @@ def verify_consistency(
 
 def fold_descendants(size: int, levels: int, hashes: Sequence[bytes]) -> bytes:
     """Hash of a node of `size` leaves, computed from the hashes of some of its descendants. `hashes` has the
-    hash of each descendant that lies `levels` splits below the node, left to right.
+    hash of each descendant that lies `levels` splits below the node, and of each leaf reached after fewer
+    splits, left to right.
 
     Checks a reveal (dispute.md section 6). Raises ProofError for a wrong number of hashes.
     """

@@ -125,8 +125,8 @@ class Lanes:
         return tuple(state[name] for name in self.message_types)
 
     def nothing(self) -> tuple[Tensor, ...]:
-        """The message that is absorbed in place of the message of a lane that does not count. Its tensors are
-        all zeros.
+        """The message that is absorbed in place of a lane's message if the lane does not count, or if there
+        is no message yet. Its tensors are all zeros.
         """
         return tuple(map(_zeros, self.message_types.values()))
 

@@ -208,10 +208,9 @@ class SharedProtocol(TimedProtocol):
         return in_body or bool(self.conn.trailing_data[0])
 
     def _make_room(self) -> None:
-        """Close one connection. If the server waits for any clients, choose among their connections: held
-        connections come first, and then the connection on which the server has waited longest. If the server
-        waits for no client, choose a connection of the largest share of the largest site, preferably one that
-        waits for its turn.
+        """Close one connection. If the server waits for any clients, choose the connection on which it has
+        waited longest, among the held connections if there are any. If the server waits for no client, choose
+        a connection of the largest share of the largest site, preferably one that waits for its turn.
         """
         peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
         waiting = [peer for peer in peers if peer.waited is not None]

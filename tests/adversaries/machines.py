@@ -1,4 +1,4 @@
-"""Machines on which a party's steps are late or fail, or its executor cannot be created."""
+"""Machines with faults: a party's steps are late, its steps fail, or its executor cannot be created."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def doubled(bits: int) -> int:
 
 
 def shifted(bits: int) -> int:
-    """The bits of an integer that is 2^32 larger. The difference is large enough that a product of 2^46 is
-    still changed after it is rounded to binary32.
+    """The bits of an integer that is 2^32 larger. If the integer is a product near 2^46, the difference is
+    still large enough to change its value after rounding to binary32.
     """
     return bits + (1 << 32)
 
@@ -61,7 +61,7 @@ class PerturbingInterpreter(Interpreter):
         self._perturbations = tuple(perturbations)
 
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """The instruction's results, with the perturbations that name this site applied."""
+        """The instruction's results, changed by the perturbations that name this site."""
         inner = (*site.path, site.number)
         if site.instruction.op is Op.CALL and any(p.path[: len(inner)] == inner for p in self._perturbations):
             results = self.run_frame(site.program.callee(site.number), operands, inner)
@@ -166,8 +166,8 @@ def producer_of_operand(program: Program, call: int, operand: int) -> tuple[Path
 
 
 def find(program: Program, op: Op, callee: str | None = None, which: int = 0) -> tuple[Path, int]:
-    """Call path and number of the `which`-th primitive `op`, counted from 0. If `callee` is given, only
-    primitives inside calls of programs with that name count. Raises LookupError if there are too few.
+    """Call path and number of the `which`-th primitive `op`, counted from 0. If `callee` is given, primitives
+    are counted only inside calls of programs with that name. Raises LookupError if there are too few.
     """
     found: list[tuple[Path, int]] = []
 

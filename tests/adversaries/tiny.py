@@ -1,4 +1,6 @@
-"""Executors for the tiny task (3 segments of 4 steps, counted from 1) with chosen wrong numbers."""
+"""Executors that compute chosen wrong numbers in the tiny task. The task has 3 segments of 4 steps; both are
+counted from 1.
+"""
 
 from __future__ import annotations
 

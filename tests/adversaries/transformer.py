@@ -1,4 +1,6 @@
-"""Executors for the GPT task (5 segments of 20 steps, counted from 1) with chosen wrong numbers."""
+"""Executors for the GPT task that are honest except for chosen wrong numbers. The task has 5 segments of 20
+steps; segments and steps are counted from 1.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def keeps_what_is_dropped(work: Work) -> Executor:
 
 
 def doubles_a_denominator(work: Work) -> Executor:
-    """An executor that doubles one softmax denominator of attention, the sum of a row's exponentials, in one step."""
+    """An executor that doubles one denominator of attention's softmax in one step. This denominator is the
+    sum of a row's exponentials.
+    """
     path, number = find(work.program.program, Op.ROUND_SCALED, "softmax")
     return perturbed(work, path, number, DENOMINATOR_ELEMENT, doubled, DENOMINATOR_STEP, DENOMINATOR_STEP)
 

@@ -52,8 +52,8 @@ def from_the_withholder(
 
 
 def sit(options: Namespace, home: Home, machine: Machine) -> ExitCode:
-    """Run the accomplice's verifier, whose account is already registered, until it is stopped, or with
-    --once until the tasks are over.
+    """Run the accomplice's verifier until it is stopped. With --once, run it only until the tasks are over.
+    The verifier's account is already registered.
     """
     honest = Strategy()
     strategy = replace(honest, executor=machine.on_it(honest.executor), provider=from_the_withholder)

@@ -4,9 +4,9 @@ and need no restart.
 Issue F, rows 7 and 8, reproduced at commits aa59d97 and fd6f56d. Row 7: a re-organisation took back a mined
 transaction while the next nonce was pending. Only pending journal entries were sent again, so the verifier
 hung until it was restarted, and the accused cheat's task ended void. Row 8: with a node whose reads are
-sometimes two blocks old, both parties ended with exit code 2. A call about a task that the node did not know
-yet reverted. A missing receipt was taken to mean that somebody else had used the nonce, and an old balance
-was taken to mean that tokens were missing.
+sometimes two blocks old, both parties ended with exit code 2. If the node did not know a task yet, a call
+about that task reverted. A missing receipt was taken to mean that somebody else had used the nonce, and an
+old balance was taken to mean that tokens were missing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def scene(scene: Stage) -> Stage:
 
 @contextmanager
 def blocks(scene: Stage, enough: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Inside the context, mine five blocks a second. Stop after the first block after which `enough` holds."""
+    """Inside the context, mine five blocks a second. After each block, check `enough`, and stop mining once
+    it holds.
+    """
     ended = Event()
 
     def mine() -> None:

@@ -98,8 +98,9 @@ def known(program: Program, step: float) -> Figures:
 
 
 def test_traces_and_values_count_where_the_programs_steps_are_fast() -> None:
-    """A step takes 55 us, a trace 0.9 s. Each of 16 games needs a trace and 106 values of 256 MiB. At the
-    full rates of the figures that takes 1,531 s; at a third of these rates, three times as long.
+    """A step takes 55 us, a trace 0.9 s. Each of 16 games needs a trace and 106 values of 256 MiB. All 16
+    games together take 1,531 s at the full rates of the figures, and three times as long at a third of these
+    rates.
     """
     program = one_of_many()
     figures = known(program, 55e-6)

@@ -1,7 +1,8 @@
-"""Solvers that compute something else (attacks 1 to 5, 9 to 11, 58). Every game ends at the wrong value, or
-at the input or output that does not fit.
+"""Solvers that compute something other than the task (attacks 1 to 5, 9 to 11, 58). Every game ends at the
+wrong value, or at the input or output that does not fit.
 
-Each time the challenger is paid, the submitter gets escrow and restitution, and the stake is lost.
+In every case, the challenger is paid, the submitter gets escrow and restitution, and the solver loses the
+stake.
 """
 
 from __future__ import annotations

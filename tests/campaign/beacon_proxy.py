@@ -26,8 +26,8 @@ ROUND: Final = re.compile(r"(?P<base>.*/(?:public|rounds)/)(?P<number>[0-9]+|lat
 TIMEOUT: Final = 20.0
 """Seconds that the relay behind the proxy has for an answer."""
 FUTURE: Final = 1_000
-"""How far ahead the round is that the lie "a future round" names: this many rounds after the newest round or
-after the requested one, the later of the two.
+"""The lie "a future round" names a round that is this many rounds after the newest round or after the
+requested round, whichever is later.
 """
 
 

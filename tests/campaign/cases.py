@@ -31,8 +31,8 @@ from tests.campaign.stages import Stage, Who
 
 COVERING: Final = 60
 WEIGHTS: Final = {"fault": 8, "stage": 8, "kind in part": 8, "fault of party": 1}
-"""The weight of a pair, by the pair's kind. The covering set is chosen by the weights of the pairs that its
-cases cover. It need not cover all pairs of the last kind.
+"""The weights by which `covering` chooses cases. Each pair that a case covers (see `pairs`) has the weight of
+its kind. The chosen cases need not cover all pairs of the last kind.
 """
 _NODE: Final = frozenset({Needs.PROCESS, Needs.DATABASE, Needs.JOURNAL, Needs.CHAIN})
 _SENDS: Final = _NODE | {Needs.SENDS, Needs.WRITES}
@@ -137,9 +137,9 @@ def fault_of(name: str) -> Fault:
 
 
 def why_not(who: Who, stage: Stage, fault: str) -> str | None:
-    """The reason why there is no case of a fault against a party at a stage; None if there is a case. Either
-    the combination is impossible, in general or on this machine, or other depths of re-organisations are
-    played there.
+    """The reason why there is no case of a fault against a party at a stage; None if there is a case. One
+    reason is that the combination is impossible, in general or on this machine. The other is that the fault
+    is a re-organisation, and other depths are played there.
     """
     place = PLACES.get((who, stage))
     if place is None:

@@ -27,8 +27,8 @@ class Fault(ABC):
     """One fault for one case. `name` is its name in the table.
 
     A fault lasts at least `least` and at most `most` seconds. Between these limits, it ends at the next
-    stage. A fault that blocks the party has `ends_when_felt`: instead, it ends as soon as the party has felt
-    it. With an infinite `most`, a fault lasts until the case ends.
+    stage. A fault that blocks the party has `ends_when_felt`: it does not end at the next stage, but as soon
+    as the party has felt it. A fault with an infinite `most` lasts until the case ends.
     """
 
     name: str

@@ -142,7 +142,9 @@ class FileFault(Fault):
 
 
 def cut(path: Path) -> None:
-    """Cut off the second half of the write-ahead log or, without one, of the file."""
+    """Cut off the second half of the file's write-ahead log. If there is no log, cut off the second half of
+    the file.
+    """
     log = _beside(path)[0]
     newest = log if log.is_file() and log.stat().st_size else path
     os.truncate(newest, newest.stat().st_size // 2)

@@ -25,7 +25,8 @@ TRIES: Final = 3
 @dataclass(frozen=True)
 class Outcome:
     """The outcome of a case. `wrong` says what was wrong; it is empty if the case ended as it must. `remedy`
-    is what the party told its operator to do, empty if nothing. `report` helps to investigate a failure.
+    is what the party told its operator to do; it is empty if the party asked for nothing. `report` helps to
+    investigate a failure.
     """
 
     wrong: tuple[str, ...]

@@ -19,8 +19,8 @@ from tests.campaign.play import Outcome
 
 @dataclass(frozen=True)
 class Result:
-    """The stored outcome of a case. `said` is what the party told its operator if it needed a hand, `wrong`
-    what was wrong in the end; each is empty if there was nothing to tell.
+    """The stored outcome of a case. If the party needed a hand, `said` is what it told its operator. `wrong`
+    says what was wrong in the end. Each is empty if there was nothing to tell.
     """
 
     case: str

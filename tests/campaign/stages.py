@@ -1,4 +1,6 @@
-"""The stages of a task at which a fault strikes. Their values are the names in the table."""
+"""The stages of a task at which a fault strikes. The values are the names of the stages in the titles of
+cases, such as "solver, before the bid: RPC slow".
+"""
 
 from __future__ import annotations
 

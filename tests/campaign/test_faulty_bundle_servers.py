@@ -128,9 +128,9 @@ def test_a_faulty_server_leaves_nothing_half_fetched_and_the_next_one_is_asked(
 def test_what_a_hostile_server_sends_is_no_question_of_room(
     materials: Materials, posted: Terms, proxy: PeerProxy, room: list[int], mode: Mode, form: str
 ) -> None:
-    """A hostile server's bundle counts as refused, even if the free disk space is below the size limit. Only
-    a seat that refused a bundle may claim that it is not available. Before the fix, a flood was taken for a
-    full disk in this case, and the seat stayed silent.
+    """A hostile server's bundle counts as refused, even if the free disk space is below the size limit. This
+    matters because only a seat that refused a bundle may claim that the bundle is not available. An earlier
+    version took a flood of bytes for a full disk if so little space was free, and the seat stayed silent.
     """
     room.append(1 << 30)
     make(proxy, mode, form)

@@ -1,5 +1,5 @@
-"""`assay result` against a solver with each of the faults: the result comes from the task's seat, which
-serves it too.
+"""`assay result` with a faulty solver: whatever its fault, the result comes from the task's seat, which also
+serves it.
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ def test_an_honest_solver_is_heard(proxy: PeerProxy) -> None:
 
 @pytest.mark.parametrize(("mode", "form"), FAULTS)
 def test_a_faulty_solver_is_no_answer_in_time(proxy: PeerProxy, mode: Mode, form: str) -> None:
-    """The client notices in time that it gets no answer. Only a two-faced solver answers: its data has the
-    right length but is not what the solver has committed to.
+    """For a faulty solver, the client returns None in time. Only for a two-faced solver does it return data.
+    The data has the right length but is not what the solver has committed to.
     """
     asked = client(proxy.url, patience_with(mode, form))
     make(proxy, mode, form)

@@ -52,7 +52,7 @@ TERMS: Final[dict[str, int | str]] = {
     "seat_lock": 8 * TOKEN,
 }
 """Terms of the posted tasks that differ from those of `Stage.post`. Periods, in seconds, are much longer than
-a fault lasts. To end one, the chain's clock is moved.
+a fault lasts. To end a period, the chain's clock is moved.
 """
 PATIENCE: Final = 240.0
 """Seconds that a party has for its next action: twenty times what it needs, because many parties may share
@@ -206,7 +206,7 @@ class World(Stage):
         return proxy.url
 
     def outsider(self, index: int) -> Client:
-        """A client for the scene itself, for a development account that is not one of `honest`."""
+        """A client of a development account, for the scene itself to use. The account is not one of `honest`."""
         client = self.act(lambda: self.client(f"dev:{index}"))
         self.stack.callback(client.close)
         self._outsiders.append(client)
@@ -226,9 +226,7 @@ class World(Stage):
         return other
 
     def gains(self, account: str, units: int) -> None:
-        """Expect that an account, if honest, gains at least `units` more than was expected of it before.
-        Negative `units` allow it to lose that much.
-        """
+        """Raise by `units` the least that an account, if honest, must gain. Negative `units` lower it."""
         self.due[account] = self.due.get(account, 0) + units
 
     def post_task(self, **changes: Any) -> int:

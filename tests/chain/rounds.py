@@ -27,7 +27,9 @@ def word(number: int) -> bytes:
 
 
 def show(client: Client) -> None:
-    """Show a round to the beacon contract if the last round it was shown is too old for tasks to be posted."""
+    """Show the newest round to the beacon contract if the last one shown is older than half a day. The market
+    accepts tasks only if that round is at most a day old.
+    """
     show_round(client, signature)
 
 

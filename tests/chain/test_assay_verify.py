@@ -247,7 +247,7 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 
 
 def changed(value: Any) -> Any:
-    """Another value of the same form; a hash for None."""
+    """A different value of the same form. For None, it is a hash."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

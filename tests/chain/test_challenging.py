@@ -82,7 +82,9 @@ class Challenger:
         assert self.holder != self.client.address
 
     def note(self, seat: int) -> None:
-        """Note in the database that the segment was found false, by this seat or, with `NO_SEAT`, by none."""
+        """Note in the database that the segment was found false. `seat` is the seat that the account had
+        then, or `NO_SEAT`.
+        """
         self.database.put_challenge(
             Challenge(self.task, seat, self.client.address, SEGMENT, bytes(32), b"".join(ROOTS))
         )
@@ -344,8 +346,9 @@ def test_a_commitment_that_was_not_opened_in_time_is_forfeited_and_made_anew(
 def test_commitments_that_were_not_opened_double_no_bond(
     challenger: Challenger, connected: Connect, opened: int
 ) -> None:
-    """A stranger has committed sixteen times, each time with a bond. `opened` of these commitments are opened
-    as games.
+    """A stranger has committed sixteen times, each time with a bond, so the next bond is doubled. `opened` is
+    the number of these commitments that are opened as games. Once the others can no longer be opened, the
+    challenger forfeits them, and its own bond is not doubled.
     """
     client, stranger, driver = challenger.client, connected(5), challenger.driver()
     fund(stranger, 2000)

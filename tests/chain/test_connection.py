@@ -181,7 +181,9 @@ def test_another_chain_behind_one_address_leaves_the_others(
 def test_a_node_that_is_behind_hides_no_event(
     chain: Devnet, near: RpcProxy, deployed: Deployment, alone: Connection, client: Client
 ) -> None:
-    """A node returns no events, and no error, for blocks that it does not have yet."""
+    """For blocks that it does not have yet, a node returns no events and no error. The follower finds all
+    events nevertheless.
+    """
     client.token.mint(client.address, 100)
     client.token.approve(client.vault.address, 100)
     follower = Follower(alone, {client.vault.address: client.vault.contract}, deployed.block)
@@ -296,7 +298,7 @@ def test_chains_are_told_apart_by_their_table(tmp_path: Path, monkeypatch: pytes
 
 
 def test_the_time_between_blocks_is_measured_where_the_table_has_none() -> None:
-    """The usual interval counts, not the outliers."""
+    """The measured time is the usual interval between blocks; outliers do not change it."""
     with Devnet(block_time=None, chain_id=999_999) as devnet:
         time = devnet.connection.block().time
         for seconds in (12, 12, 12, 3_600, 12, 24, 12, 12):

@@ -108,8 +108,8 @@ def test_a_hostile_file_ends_the_check_with_the_code_for_hopeless(
 
 @pytest.mark.parametrize("late", [0, 1, 10**15])
 def test_a_block_that_hides_events_is_refused(chain: Devnet, deployed: Deployment, late: int) -> None:
-    """A solver that follows the chain from a block after the initialisation may not see that it was
-    challenged.
+    """The block in a deployment file must be before the initialisation. A solver that follows the chain from
+    a later block might miss that it was challenged.
     """
     chain.mine(5)
     block = deployed.block + 1 if not late else chain.connection.block().number - 1 + late

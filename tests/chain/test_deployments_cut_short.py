@@ -1,4 +1,6 @@
-"""Deployments hindered by crashes, strangers, or nodes without old states resume and send nothing twice."""
+"""Deployments that are hindered by crashes, by strangers, or by nodes without old states. When resumed, they
+send nothing twice.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,9 @@ class CutShort(Exception):
 
 
 def cut_short(client: Client, monkeypatch: pytest.MonkeyPatch, *, arrives: bool) -> None:
-    """Make the command die when it sends: after the node has the transaction if `arrives`, else before."""
+    """Make the command die when it sends a transaction. If `arrives`, it dies after the node has received the
+    transaction, otherwise before.
+    """
     real = client.connection.broadcast
 
     def broadcast(raws: Sequence[bytes]) -> list[str | ChainError]:

@@ -76,8 +76,8 @@ def test_the_fee_is_not_raised_far_for_a_node_that_forgets_and_refuses_what_it_h
 
 
 def require_bounded(sender: Sender, chain: Devnet) -> None:
-    """Require that the fee of the intent "slow" was raised to at least `MOST` times its first value, but to
-    less than 1.2 `MOST` times that value.
+    """Require that the fee of the intent "slow" has grown by a factor of at least `MOST`, but less than 1.2
+    times `MOST`.
     """
     first, *_, last = (unsigned(one.raw, chain.chain_id) for one in sender.journal.of_intent("slow"))
     assert MOST <= last["maxFeePerGas"] / first["maxFeePerGas"] < 1.2 * MOST
@@ -333,8 +333,8 @@ def watched(chain: Devnet) -> Iterator[tuple[RpcProxy, Sender]]:
 
 
 def looks(proxy: RpcProxy, sender: Sender) -> bool:
-    """Let the sender see the head, then tend it at once. Returns whether the sender asks for its nonce while
-    it is tended.
+    """Let the sender see the head of the chain, and at once call the sender's `tend`. Returns whether the
+    sender asks the node for its nonce during that call.
     """
     sender.connection.block()
     before = proxy.asked["eth_getTransactionCount"]

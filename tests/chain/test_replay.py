@@ -169,8 +169,8 @@ def test_silence_convicts(replayed: Replayed, name: str, owed: tuple[str, ...]) 
 
 
 def test_the_earlier_commitment_is_rewarded_and_moot(replayed: Replayed) -> None:
-    """A bystander convicts the solver. The seat that committed first gets the reward; both seats get the cost
-    of a game and a fee.
+    """A bystander convicts the solver. The seat that committed first gets the reward. In addition, each of
+    the two seats gets the cost of a game plus a fee.
     """
     ended, amounts = played(replayed, "two_challengers")
     spoke = amounts.game_cost + amounts.audit_fee
@@ -239,7 +239,9 @@ def verifiers(ended: Comparison) -> list[int]:
 
 
 def test_every_segment_is_looked_at_and_every_look_paid(replayed: Replayed) -> None:
-    """Two seats of two segments each get four looks, one for each segment, so there is no second level."""
+    """There are two seats of two segments each. Each segment of each seat gets one look. These four looks are
+    all that the task may have, so there is no second level.
+    """
     ended, amounts = played(replayed, "looked")
     assert verifiers(ended) == [amounts.audit_fee] * 4 + [2 * amounts.audit_fee] * 2
     assert of(ended, "drawer") == 2 * amounts.draw_fee
@@ -248,8 +250,8 @@ def test_every_segment_is_looked_at_and_every_look_paid(replayed: Replayed) -> N
 
 
 def test_looks_at_looks_at_looks_at_looks(replayed: Replayed) -> None:
-    """The second level has one look, at one of the two looks of the first. Each later level has one look, at
-    the look before it.
+    """The first level has two looks. The second level has one look, at one of these two. Each later level has
+    one look, at the look of the level before.
     """
     ended, amounts = played(replayed, "levels")
     levels = [event for event in ended.events if ": looks of level" in event and "drawn" in event]
@@ -307,7 +309,7 @@ def test_looks_that_are_silent_three_times_are_given_up(replayed: Replayed) -> N
 
 
 def test_a_look_that_nobody_is_found_for_costs_nothing(replayed: Replayed) -> None:
-    """Two looks at one seat, but only one account that can take them."""
+    """A seat should get two looks, but only one account can take a look. The other look is given up."""
     ended, amounts = played(replayed, "nobody_looks")
     assert verifiers(ended) == [amounts.audit_fee, 2 * amounts.audit_fee]
     assert of(ended, "drawer") == 2 * amounts.draw_fee

@@ -77,8 +77,8 @@ def _draws_when_booked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Challenge:
-    """A challenge that does not use the solver's HTTP service: it demands everything on-chain. `moves` has
-    the moves that were mined, `refused` the errors of those that reverted.
+    """A challenge that does not use the solver's HTTP service: it demands everything on-chain. `moves` names
+    the moves that were mined. `refused` names the errors of the moves that reverted.
     """
 
     client: Client
@@ -88,7 +88,9 @@ class Challenge:
     refused: list[str] = field(default_factory=list)
 
     def play(self, seconds: float = 120) -> tuple[int, Verdict]:
-        """Play a blind game to its end; returns its number and verdict, NONE if the EVM finds no error."""
+        """Play a blind game to its end. Returns the game's number and its verdict, which is NONE if the EVM
+        finds no error.
+        """
         game = self.open()
         first = self.client.deployment.block
         reader = GameReader(self.client.game, game, tiny.step_program().program, first)

@@ -336,8 +336,8 @@ def test_a_server_that_never_answers_keeps_nobody_from_other_work(scene: Stage) 
 
 
 def refusal(solver: Solver, task: int, stage: TaskStage = TaskStage.REFUSED) -> str:
-    """Wait until the solver's row of a task reaches `stage`, in which the solver leaves the task to others;
-    returns the reason.
+    """Wait until the solver's database has the task in the stage `stage`, one in which the solver leaves the
+    task to others. Returns the reason noted there.
     """
     deadline = monotonic() + 30
     while True:

@@ -2,7 +2,7 @@
 earlier format.
 
 The databases hold current rows in tables of an earlier release (`tests/vectors/databases`). Formats of
-releases for other contracts are not tested: a current node could not end their tasks.
+releases for other contracts are not tested, because a current node could not end the tasks of such a release.
 """
 
 from __future__ import annotations

@@ -103,7 +103,9 @@ class Claimant:
 
 
 def test_a_claim_survives_kills_in_each_phase(scene: Stage, tmp_path: Path) -> None:
-    """Two jurors claim to have the unserved state, one votes no; after an objection the jury is undecided."""
+    """Two jurors vote that they have the unserved state, and one juror votes no. After an objection the jury
+    is undecided.
+    """
     with ExitStack() as stack:
         case = drawn(scene, stack, WITHHOLDING)
         board = scene.submitter.audit

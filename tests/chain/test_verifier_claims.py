@@ -137,7 +137,9 @@ def scene(chain: Devnet, connected: Connect, tmp_path: Path) -> Iterator[Scene]:
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_seat_whose_commitment_is_opened_late_is_whole(scene: Scene, own: bool) -> None:
-    """If `own`, the accomplice convicts the solver on one of the seat's segments, otherwise on another segment."""
+    """The bystander, here the solver's accomplice, convicts the solver. If `own`, the convicted segment is
+    one of the seat's, otherwise it is another one.
+    """
     accomplices = scene.challenged(scene.segments[0] if own else scene.others[0])
     scene.challenge(scene.segments[1])
     assert scene.wealth == scene.before - TERMS.bond

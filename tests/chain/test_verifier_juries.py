@@ -50,7 +50,7 @@ WITHHOLDING = SolverStrategy(app=serves_its_accomplice)
 
 @pytest.fixture
 def scene(scene: Stage) -> Stage:
-    """A stage whose submitter has left the draw."""
+    """A stage whose submitter has resigned, so that no draw chooses it."""
     scene.submitter.audit.resign()
     return scene
 
@@ -299,7 +299,9 @@ def test_an_accomplice_attests_what_is_served_to_it_alone(scene: Stage) -> None:
 
 
 def test_the_solver_ends_a_claim_that_nobody_else_ends(scene: Stage) -> None:
-    """The solver can be paid only afterwards: while the claim is open, the silent seat is not drawn again."""
+    """The solver can be paid only after the claim has ended: while the claim is open, the silent seat is not
+    drawn again.
+    """
     with ExitStack() as stack:
         case = drawn(scene, stack, SolverStrategy())
         claimant: Client = stack.enter_context(scene.client(case.seat))

@@ -226,7 +226,9 @@ def accuse(scene: Stage, client: Client, task: int, look: int, salt: bytes, root
 
 
 def test_there_is_no_second_level_where_the_first_took_all_looks(scene: Stage) -> None:
-    """A task has at most as many looks as segments of seats; here the first level uses them all."""
+    """The number of looks of a task, over all levels, is at most the number of segments of all its seats
+    together. Here the first level uses all of these looks.
+    """
     watcher = Watcher(scene, further=3, stake=30)
     wait(lambda: scene.submitter.audit.registered() == 4)
     solver = Solver(scene)

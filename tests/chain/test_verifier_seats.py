@@ -1,4 +1,6 @@
-"""Seats of the real verifier on a real chain: silence, leaving, and the result that their accounts hold."""
+"""Seats of the real verifier on a real chain: verifiers that are silent, verifiers that leave, and the result
+that the accounts with seats hold.
+"""
 
 from __future__ import annotations
 

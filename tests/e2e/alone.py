@@ -32,8 +32,8 @@ def run_alone(
 
 
 def clean_environment(home: Path, anvil: str) -> dict[str, str]:
-    """A newcomer's environment: no variable named ASSAY…, `home` as the home folder, the commands on PATH,
-    anvil, and one thread.
+    """A newcomer's environment: no variable whose name begins with `ASSAY_`, `home` as the home folder, the
+    installed commands on PATH, `anvil` as the path of anvil, and one thread.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     path = f"{Path(sys.executable).parent}:{kept['PATH']}"

@@ -17,8 +17,8 @@ LOOK_EVERY = 0.5
 
 
 class Hurrying:
-    """Runs a thread that advances the clock of the chain at a URL whenever nothing is left to do in an open
-    task but wait. The thread starts doing so once contracts are deployed on that chain.
+    """Runs a thread that watches the chain at a URL. Whenever the only thing left to do in an open task is to
+    wait, the thread advances the chain's clock. It begins once contracts are deployed on the chain.
     """
 
     def __init__(self, url: str) -> None:

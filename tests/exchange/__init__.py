@@ -1,1 +1,3 @@
-"""Lanes as separate processes over HTTP: they compute the oracle's bits, whatever links and machines do."""
+"""Lanes as separate processes over HTTP. They compute the oracle's bits, whatever happens to the links and
+the machines.
+"""

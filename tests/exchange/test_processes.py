@@ -1,4 +1,6 @@
-"""Whole jobs with processes: the oracle's bits with late, absent, evicted or killed lanes, on poor links."""
+"""Whole jobs in which each lane is a process. The results have the oracle's bits, even if lanes are late,
+absent, evicted or killed, and if links are poor.
+"""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def fill(job: LaneJob, shelf: Shelf, lane: int, state: State, number: int = 0) -
 
 
 def other_message(state: State) -> dict[str, Tensor]:
-    """The same state with another message that `emit` could make."""
+    """A copy of `state` with a different message, which `emit` could make too."""
     value = (state[VALUE].to(torch.int32) + 64).to(torch.uint8)
     return {**state, VALUE: value}
 

@@ -79,7 +79,9 @@ def many(r: Random, dtypes: Sequence[DType]) -> list[TensorType]:
 
 
 def fill_many(type_: TensorType, how: str, r: Random) -> Tensor:
-    """As `fill`, but a pattern repeats, and a tensor of one element is zero half of the time."""
+    """Like `fill`, except that the tensor repeats a pattern of 509 elements, and that a tensor of one element
+    is zero half of the time.
+    """
     if type_.elements == 1 and r.random() < 0.5:
         return torch.zeros(type_.shape, dtype=type_.dtype.storage)
     pattern = fill(TensorType(type_.dtype, (509,)), how, r)
@@ -93,9 +95,9 @@ def elementwise(
     after: Sequence[int] = (),
     types: Types = broadcasting,
 ) -> Generator:
-    """A generator of instructions. The types of the operands are a random one of the combinations in
-    `choices`. `hows` are the possible fills of each operand except the first; `after` are the possible values
-    of an attribute; `types` chooses shapes.
+    """A generator of instructions. It draws the operands' types at random from `choices`, the possible
+    combinations. Each of `hows` lists the possible fills of one operand, from the second operand on. `after`
+    lists the possible values of an attribute. `types` chooses the shapes.
     """
 
     def generate(r: Random) -> Sample:
@@ -108,7 +110,7 @@ def elementwise(
 
 
 def pairs(*dtypes: DType) -> list[tuple[DType, DType]]:
-    """Two equal operand types for each of these types."""
+    """For each of the given types, the types of two operands that both have this type."""
     return [(dtype, dtype) for dtype in dtypes]
 
 

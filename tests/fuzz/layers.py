@@ -1,9 +1,10 @@
 """Calls of attention, convolutions, batch norm and the hasher, recorded for native/driver.cpp (as in
 `recorded`).
 
-The expected results of attention come from whole tables, one function after another; those of convolutions
-from one matrix product for each element of a kernel; those of the hasher from hashlib; those of batch norm
-from the bodies of the library's functions, evaluated with torch.
+Each kind of call gets its expected results in a different way. For attention, the library's functions are
+applied one after another to whole tables. For a convolution, there is one matrix product for each element of
+the kernel. For the hasher, hashlib is used. For batch norm, the bodies of the library's functions are
+evaluated with torch.
 """
 
 from __future__ import annotations

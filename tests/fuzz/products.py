@@ -1,7 +1,7 @@
 """Random products for the kernels, with the results of the plain-integer reference.
 
-Sizes are at and near the edges of tiles, panels, strips and chunks. Some magnitudes are at the limit; others
-are such that a run of i32 sums must end. Operands lie anywhere in memory.
+Sizes are at and near the edges of tiles, panels, strips and chunks. Some values are at the limit of
+magnitude. Others give such large i32 sums that a run of these sums must end. Operands lie anywhere in memory.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ above the limit for a run of i32 sums.
 
 @dataclass(frozen=True)
 class Product:
-    """One call of `ProductKernel.contract`, and the bits of the right result."""
+    """One call of `ProductKernel.contract`, and the bits of the correct result."""
 
     x: Tensor
     y: Tensor
@@ -161,8 +161,9 @@ def _placed(r: Random, x: Tensor) -> Tensor:
 
 
 def _exponents(r: Random, x: Tensor) -> Tensor:
-    """Random exponents, i32 [..., rows, 1], or one for all rows. No exponent is smaller than the row's own
-    exponent. A sentinel is kept.
+    """Random i32 exponents: one for each row, with the shape [..., rows, 1], or a single one for all rows. A
+    row never gets an exponent smaller than its own. A row whose own exponent is the sentinel gets the
+    sentinel.
     """
     each = [plain.exponent(row) for row in patterns(x)]
     if r.random() < 0.5:
@@ -188,8 +189,8 @@ def patterns(x: Tensor) -> list[list[int]]:
 def _right(
     x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None, ey: Tensor | None, bias: Tensor | None
 ) -> Tensor:
-    """The right i32 bits [..., M, N]: the reference's `quantise`, plain i64 sums, the reference's
-    `round_scaled`.
+    """The bits of the correct result, i32 [..., M, N]. They come from the reference's `quantise`, then plain
+    i64 sums, then the reference's `round_scaled`, and its `add` if there is a bias.
     """
     batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     (mx, kx), (my, ky) = (_quantised(t, p, e) for t, p, e in ((x, px, ex), (y, py, ey)))

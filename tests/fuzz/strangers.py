@@ -1,4 +1,4 @@
-"""Mutations of what honest parties write, and checks of the errors about them."""
+"""Functions that mutate what honest parties write, and a check of the errors that the mutations cause."""
 
 from __future__ import annotations
 

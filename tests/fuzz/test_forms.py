@@ -1,10 +1,10 @@
-"""Random calls of library functions in the forms that kernels take: each kernel has the bits of its body.
+"""Random calls of library functions, in the forms that their kernels support: the results of a kernel have
+the same bits as those of its body.
 
-Sizes and attributes are drawn for every word of a form (`library/forms.py`) and for every attribute. A size
-may also be one that no captured program has but that a body accepts. For example, five cells have 20 gates,
-but a body also accepts 24, because both numbers pad to 32 elements. `lane_emit` and `lane_absorb` are left
-out, because their sizes depend on each other in ways that forms do not state; tests/unit/library has their
-cases.
+Sizes are drawn for every word of a form (`library/forms.py`), and values for every attribute. A size may also
+be one that no captured program has but that a body accepts. For example, five cells have 20 gates, but a body
+also accepts 24, because both numbers pad to 32 elements. `lane_emit` and `lane_absorb` are left out, because
+their sizes depend on each other in ways that forms do not state; tests/unit/library has their cases.
 """
 
 from __future__ import annotations

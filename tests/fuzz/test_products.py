@@ -85,7 +85,9 @@ def test_thousands_of_products_are_exact(seed: int) -> None:
 
 
 def integers(r: Random, rows: int, terms: int, bits: int) -> torch.Tensor:
-    """i32 [rows, terms] with |m| <= 2^bits (at 31 bits, all of i32), many of them the largest."""
+    """Random i32 values, shape [rows, terms]. No magnitude is greater than 2^bits; at 31 bits, every i32
+    value is possible. Many of the values have the largest magnitude.
+    """
     top = 2**bits
     values = [r.choice((top, -top, r.randint(-top, top))) for _ in range(rows * terms)]
     clipped = [max(-(2**31), min(2**31 - 1, value)) for value in values]
@@ -96,7 +98,9 @@ def integers(r: Random, rows: int, terms: int, bits: int) -> torch.Tensor:
     "bits", [(13, 13), (20, 13), (13, 20), (20, 20), (30, 13), (13, 30), (30, 30), (31, 31)]
 )
 def test_integer_products_of_any_width_are_exact(bits: tuple[int, int]) -> None:
-    """No kernel multiplies integers wider than 20 bits: for them, `dot` uses float64 blocks, or halves."""
+    """No kernel multiplies integers wider than 20 bits. If an operand is wider, `dot` multiplies blocks in
+    float64, and first splits both operands into 16-bit halves if needed.
+    """
     r = Random(f"integers {bits}")
     for _ in range(12):
         m, n, k = r.choice((1, 3, 13)), r.choice((1, 7, 33)), r.choice((1, 31, 64, 65, 129, 513))

@@ -1,6 +1,6 @@
-"""Random programs are run, traced, proved and judged consistently. Every element of every value of every
-frame is judged right from its opened chunks, and a changed element is judged wrong. The arbiter on an EVM
-judges one right element of each value.
+"""Random programs are run, traced, proved and judged, and all of these agree. The judge gets opened chunks.
+In every frame, it accepts every element of every primitive's value, and it rejects a changed element. The
+arbiter on an EVM judges one right element of each value.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class Claim:
     def needed(
         self, n: int, element: int, block: int, anchor: int | None = None
     ) -> tuple[list[Leaf], list[ChunkOpening]]:
-        """The operands' roots and the chunks that one block of an element needs. The roots are proved beside
-        the leaf `anchor`. Without an anchor, the first root is proved up to the trace's root, and the others
-        beside the first.
+        """What one block of an element needs: roots of operands, and chunks of operands. Each root is proved
+        beside the leaf `anchor`. Without an anchor, the first root is proved up to the trace's root, and the
+        other roots are proved beside the first.
         """
         instruction = self.program.instructions[n]
         operands = [NO_LEAF] * len(instruction.operands)
@@ -96,7 +96,9 @@ def frames(run: Trace) -> list[Trace]:
 
 
 def require_edges(run: Trace) -> None:
-    """Require that a call's operands are its callee's inputs, and the callee's outputs the call's results."""
+    """Require that the operands of each call are its callee's inputs, and that the callee's outputs are the
+    call's results.
+    """
     for n in run.program.calls():
         call, below = run.program.instructions[n], run.callee(n)
         for instruction in below.program.instructions:
@@ -108,7 +110,7 @@ def require_edges(run: Trace) -> None:
 
 
 def primitives(claim: Claim) -> Iterator[tuple[int, Instruction]]:
-    """Instructions that are judged by their elements, with their numbers."""
+    """Yields the number and the instruction for each instruction that is judged element by element."""
     for n, instruction in enumerate(claim.program.instructions):
         if instruction.op in PRIMITIVES:
             yield n, instruction
@@ -154,7 +156,9 @@ def bare(chunks: list[ChunkOpening]) -> list[Chunk]:
 
 
 def require_wrong(claim: Claim, r: Random) -> None:
-    """Require that a changed element of each primitive's value is judged wrong, and one next to it right."""
+    """For each primitive's value, change one element. Require that this element is judged wrong, and that an
+    unchanged element next to it is judged right.
+    """
     for n, instruction in primitives(claim):
         size, element = instruction.result.dtype.itemsize, r.randrange(instruction.result.elements)
         data = bytearray(claim.values[instruction.first])

@@ -73,7 +73,9 @@ VALUES: list[object] = [
 
 
 def opens(address: Address) -> None:
-    """Pass the address to the libraries that open a connection, without a network: none may raise."""
+    """Pass the address to the libraries that connections use. No network is used, and none of the libraries
+    may raise.
+    """
     httpcore.URL(scheme=address.scheme, host=address.host, port=address.port, target=address.path or "/")
     address.host.encode("idna")  # as sockets do
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()

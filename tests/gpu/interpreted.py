@@ -40,9 +40,9 @@ CASES = (
     ProductCall(3, 18, 300, 1, ROWS, COLUMNS, False, (False, False), False, 1),
     ProductCall(2, 3, 2050, 1, ROWS, APART._replace(batched=False), False, (False, False), False, 1),
 )
-"""Product calls that together have: more than a tile of 16 in each direction; more terms than a section of
-128; every layout; given exponents and none; rows that one program reads whole, and rows that are too long for
-that.
+"""Product calls that together cover these cases: more than a tile of 16 in each direction; more terms than a
+section of 128; every layout; exponents that are given, and exponents that are not; rows that one program
+reads whole, and rows that are too long for that.
 """
 BATCHES = (
     ((2, 3, 20, 9), (2, 3, 5, 9)),
@@ -103,7 +103,7 @@ def bits(x: torch.Tensor) -> bytes:
 
 
 def products(px: int, py: int) -> list[str | None]:
-    """For each of `CASES`, what is wrong with the product of px by py bits; None if nothing is."""
+    """For each of `CASES`, what is wrong with the product of px by py bits; None if it is right."""
     kernel = TritonInt8(lambda *_: (16, 16), 128)
     return [failure_of_class(kernel, CPU, ShapeClass(call, px, py)) for call in CASES]
 
@@ -141,7 +141,9 @@ def planes() -> bool:
 
 
 def columns() -> list[bool]:
-    """Whether sums of columns are right: of several blocks of rows and columns, and of one row."""
+    """For each of several tables, whether the sums of its columns are right. Some tables have several blocks
+    of rows and columns, and one has a single row.
+    """
     table, given = fused_self_test.numbers(3), torch.Generator().manual_seed(1)
     wide = [torch.randn(shape, generator=given) for shape in ((70, 130), (1, 200), (33, 1))]
     f = CudaFused()
@@ -149,8 +151,8 @@ def columns() -> list[bool]:
 
 
 def roots() -> list[bool]:
-    """Whether tensor roots are right: of f32 with a partial last chunk and a non-canonical NaN, of bytes, of
-    bools, and of an element with stride 0.
+    """For each of four tensors, whether its root is right: f32 with a partial last chunk and a non-canonical
+    NaN; bytes; bools; one element with stride 0.
     """
     x = torch.arange(600, dtype=torch.float32)
     x[3] = torch.tensor(-1, dtype=torch.int32).view(torch.float32)

@@ -16,8 +16,8 @@ MOST = 4
 """Exponent at which numbers are cut, unless a call says otherwise."""
 CUT, SMALL, WRAPPING = (MOST - 1, MOST, MOST + 1), (-95, -142, -160, -400), (-(2**31), 6 - 2**31, 7 - 2**31)
 EXPONENTS = (0, *CUT, *SMALL, *WRAPPING, 32767, 2**31 - 1)
-"""Exponents: an ordinary one; some around the cut; some of subnormals and of zeros; some on both sides of the
-number below which subtracting 7 wraps; and large ones.
+"""Exponents: an ordinary one; some around the cut; small ones, including those of subnormal numbers and of
+zeros; some around the limit below which subtracting 7 wraps; and large ones.
 """
 COUNTS = (1.0, 0.0, 0.5, -3.0, 1e38, math.inf, math.nan)
 

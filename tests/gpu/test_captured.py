@@ -1,5 +1,5 @@
-"""Captured operations, random numbers and optimisers have the same bits on CUDA as on the CPU, whether CUDA
-runs kernel by kernel or a recorded graph.
+"""Captured operations, random numbers and optimisers have the same bits on CUDA as on the CPU. This holds
+both when CUDA runs one kernel after another and when it runs a recorded graph.
 """
 
 from __future__ import annotations

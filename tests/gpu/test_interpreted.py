@@ -1,7 +1,7 @@
 """Bits of the Triton kernels without a GPU: numpy runs every operation of a kernel.
 
-This shows that the kernels follow the arithmetic. `test_compiled` checks the code that they are compiled to,
-and `test_cuda` their bits on a GPU.
+This shows that the kernels follow the arithmetic. `test_compiled` checks the code to which the kernels are
+compiled. `test_cuda` checks the kernels' bits on a GPU.
 """
 
 from __future__ import annotations

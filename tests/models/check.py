@@ -24,8 +24,8 @@ from tests.unit.capture.steps import drawn, torch_step
 STEPS = 3
 """Number of steps compared with torch."""
 APART = 0.01
-"""The largest difference of a loss from torch's that needs no further check, relative to torch's loss or to
-`FLOOR`, whichever is larger.
+"""The largest difference between a loss and torch's that needs no further check. The difference is relative
+to torch's loss or to `FLOOR`, whichever is larger.
 """
 FLOOR = 0.1
 DRAWS = ("aten.rand", "aten.bernoulli", "aten.native_dropout")

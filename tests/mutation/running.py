@@ -29,7 +29,9 @@ stage takes without a mutant, but at least `LEAST_LIMIT`. A mutant that exceeds 
 because some mutants never end.
 """
 PYTEST: Final = ("-qx", "--ff", "-o", "cache_dir=build/mutation/cache", "-m", "not heavy and not gpu")
-"""The tests that failed last come first: often they notice the next mutant of the same file as well."""
+"""Arguments of pytest. With `--ff`, the tests that failed in earlier runs come first, because they often
+notice the next mutant of the same file as well.
+"""
 
 
 class Fate(StrEnum):
@@ -271,7 +273,7 @@ def deployed(tree: Path) -> Mapping[str, str]:
 
 
 def forge(tree: Path, *arguments: str, limit: float = LIMIT, **environment: str) -> bool:
-    """Whether forge succeeds with the profile `mutation`."""
+    """Run forge with the profile `mutation`; returns whether it succeeds within `limit` seconds."""
     program = os.environ.get("FORGE", "forge")
     return passes(tree, program, *arguments, limit=limit, FOUNDRY_PROFILE="mutation", **environment)
 

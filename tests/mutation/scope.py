@@ -13,7 +13,7 @@ Stages = Sequence[tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Language:
-    """`folders` maps paths in the repository, of files or folders, to the stages of their tests. A file
+    """`folders` maps the path of a file or folder in the repository to the stages of its tests. A file
     belongs to the longest path that contains it. `generator` is the script that proposes mutants.
     """
 

@@ -1,9 +1,9 @@
 """Prints slither-mutate's mutants of the contracts in the files named, as JSON. Runs in the environment of
 the tools, in a checkout that `running.for_slither` has built.
 
-The command slither-mutate takes no samples and runs the same tests for all files, so its mutators are called
-here. The mutator FHR is left out: it changes visibility and mutability, and each of these changes that
-compiles gives the same program.
+The command slither-mutate cannot restrict itself to a sample of mutants, and it runs the same tests for all
+files. So its mutators are called here. The mutator FHR is left out: it changes visibility and mutability, and
+each of these changes that compiles gives the same program.
 """
 
 import json

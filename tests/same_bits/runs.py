@@ -115,9 +115,9 @@ FEW = (
     Machine("1", "avx2", "AVX512_CORE_VNNI", "int8"),
     *WITH_FUNCTIONS[1:2],
 )
-"""Machines that together have every value of every setting, except the products "float64": the runs that
-these are compared with have that value. One more machine has the second-best kernels of every kind, if this
-computer has them.
+"""Machines that together have every value of every setting, except the value "float64" of `products`. The
+runs that these machines are compared with have that value. One more machine has the second-best kernels of
+every kind, if this computer has them.
 """
 
 
@@ -155,7 +155,7 @@ def train_all(
 
 @dataclass(frozen=True)
 class Result:
-    """Root of the final state, and its metrics."""
+    """The root of a run's final state, and the run's metrics."""
 
     root: str
     metrics: Mapping[str, float]

@@ -1,8 +1,9 @@
 """One hash for every instruction set, number of threads and kernel: arithmetic.md sections 8 and 9.
 
-`make test` trains for a few steps under seven choices of settings, which together have every value of each
-setting; it also trains primitive by primitive. `make test-heavy` does whole runs, one test for each choice,
-under choices that together have every combination of the values of any three settings.
+`make test` trains for a few steps under seven choices of settings. Together, the seven choices have every
+value of each setting. It also trains primitive by primitive. `make test-heavy` does whole runs under more
+choices, with one test for each choice. For any three settings, these choices have every combination of
+values.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from tests.same_bits.runs import FEW, MODELS, Machine, Model, Result, all_machin
 PLAIN = Machine("1", "default", "SSE41", "float64")
 """The settings that others are compared with: the oldest instructions, one thread, none of our kernels."""
 BODY_STEPS = 2
-"""Number of steps of a run in mode `bodies`. Such a step takes as long as dozens with fused kernels."""
+"""Number of steps of a run in mode `bodies`. A step in this mode takes as long as dozens of steps with fused
+kernels.
+"""
 
 each_model = pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
 

@@ -1,5 +1,5 @@
-"""Virtual environments with only the named distributions and their dependencies, as links into the
-environment of the tests.
+"""Makes virtual environments that have only the named distributions and their dependencies. Their files are
+links into the environment of the tests.
 """
 
 from __future__ import annotations

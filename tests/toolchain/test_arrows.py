@@ -1,5 +1,5 @@
-"""Imports point one way: no module of `protocol` imports a layer further out or a party, and no party
-imports another party.
+"""Imports point one way. A module of `protocol` imports neither a party nor a module of a layer further out,
+and no party imports another party.
 
 Nothing in the product imports tests, benchmarks or examples. Imports are read from the sources' syntax trees,
 so those inside functions and under TYPE_CHECKING count too.

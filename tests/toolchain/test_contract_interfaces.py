@@ -66,8 +66,8 @@ def test_everything_in_the_abi_has_natspec() -> None:
 
 
 def test_each_error_has_one_form() -> None:
-    """Errors of the same name have the same arguments, because Python reads them by name and an operator by
-    position.
+    """Errors of the same name have the same arguments in the same order. Python reads an error's arguments by
+    name, and an operator reads them by position.
     """
     forms: dict[str, set[str]] = {}
     for source in SOURCES:

@@ -42,7 +42,7 @@ PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
 
 def names(requirements: list[str]) -> set[str]:
-    """The distributions that requirements name, except this project itself."""
+    """The distributions that are named in `requirements`, except this project itself."""
     found = (re.match(r"[A-Za-z0-9._-]+", line) for line in requirements)
     return {normal(match[0]) for match in found if match is not None} - {"assay"}
 

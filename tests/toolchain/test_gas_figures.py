@@ -1,5 +1,5 @@
-"""Gas figures in documents match tests/vectors/gas.json, within the tolerance of the forge tests and
-rounding.
+"""Gas figures in documents match tests/vectors/gas.json. The accepted difference is the tolerance of the
+forge tests plus the rounding error.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ def test_what_a_restart_may_help_is_started_again(supervise: Supervise, tmp_path
 def test_what_has_ended_for_good_waits_for_a_person(
     supervise: Supervise, tmp_path: Path, node: tuple[str, ...], code: int
 ) -> None:
-    """If the script ended, the engine would start the container again, and a drained solver would take tasks
-    again.
+    """After an exit that must not lead to a restart, the script itself keeps running. If it ended, the
+    container engine would start the container again, and a drained solver would take tasks again.
     """
     process = supervise(f"exit {code}", *node)
     assert f"has ended with exit code {code} and is not started again" in said(process)

@@ -1,4 +1,6 @@
-"""Parts of `python -m benchmarks.cuda` that raise, crash or hang keep their results and report their end."""
+"""If a part of `python -m benchmarks.cuda` raises an error, crashes or hangs, its results are kept and the
+way it ended is reported.
+"""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_the_price_of_trust_is_said_and_reported_in_parts(tmp_path: Path) -> Non
 
 
 def looked(found: Derived, **given: int) -> Derived:
-    """The same task with second looks."""
+    """What is derived for the same task with second looks. Amounts in `given` are kept and not derived."""
     made = replace(found.setting, look_chance=None)
     return replace(found, setting=made, amounts=derive(made, RULES, given))
 

@@ -37,7 +37,7 @@ def samples(of: Callable[[int], Party], session: int = 1, tasks: range = range(1
 
 
 def found(path: Path, *given: Sample | Idle) -> Samples:
-    """Write the samples as if they were measured."""
+    """Write the given samples to a file in the folder `path`, as a soak writes measured ones; returns them."""
     made = Samples(path / "samples.jsonl")
     for one in given:
         made.write(one)
@@ -73,7 +73,7 @@ def test_what_grows_until_a_third_of_the_tasks_is_done_does_not_fail(tmp_path: P
 
 
 def test_sessions_are_judged_apart(tmp_path: Path) -> None:
-    """A session that grows fails, even if a later one, after a restart, does not grow."""
+    """A session in which memory grows fails, even if memory does not grow in a later session, after a restart."""
 
     def growing(task: int) -> Party:
         return replace(PARTY, resident=(300 + task) * MIB)

@@ -16,7 +16,9 @@ KEPT: dict[str, Any] = json.loads(MEASURED.read_text())
 
 
 def record(looks: int) -> Record:
-    """A task with exactly the costs of its terms, and a million gas to settle."""
+    """The record of a task with `looks` looks. Its fees and its stake are exactly those of its terms, and its
+    settlement takes a million gas.
+    """
     priced = ROLLUP.price(1_000, 3)
     amounts = priced.amounts
     gas = {

@@ -34,12 +34,12 @@ from tests.unit.solver import tiny
 from verifier.material import Materials
 
 NEVER: Any = None
-"""A placeholder for the executor and others, which a refusal does not use."""
+"""A placeholder for the executor and for other arguments. None of them is used when a program is refused."""
 CLIENT: Any = SimpleNamespace(connection=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN))
 
 
 def unchecked() -> StepProgram:
-    """The tiny step, with only one operand in an addition."""
+    """The program of the tiny step, except that one addition has only one operand."""
     honest = tiny.step_program()
     program = honest.program
     number = next(n for n, i in enumerate(program.instructions) if i.op is Op.ADD)

@@ -30,8 +30,10 @@ EVMNET_SIGNATURE = bytes.fromhex(
     "01d65d6128f4b2df3d08de85543d8efe06b0281d0770246ae3672e8ddd3efda0"
     "269373123458f0b5c0073eeed1c816a06809e127421513e34ee07df6987910b3"
 )
-"""A round that the League of Entropy's evmnet has published; https://api.drand.sh serves it under the chain hash
-04f1e9062b8a81f848fded9c12306733282b2727ecced50032187751166ec8c3."""
+"""`EVMNET_KEY`, `EVMNET_ROUND` and `EVMNET_SIGNATURE` belong to a round that the League of Entropy's evmnet
+has published. https://api.drand.sh serves the round under the chain hash
+04f1e9062b8a81f848fded9c12306733282b2727ecced50032187751166ec8c3.
+"""
 
 
 def element(case: int) -> int:

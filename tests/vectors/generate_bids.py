@@ -52,8 +52,8 @@ def undercuts() -> list[dict[str, int]]:
 
 
 def biddings() -> list[dict[str, int]]:
-    """For each budget, the number of bids if the first asks for the budget, and each later one is as high and
-    as late as allowed.
+    """For each budget, the number of bids if the first bid equals the budget, and each later bid is as high
+    and as late as allowed.
     """
     rows = []
     for budget in BUDGETS:

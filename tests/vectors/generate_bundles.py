@@ -30,14 +30,14 @@ Manifest = dict[str, Any]
 
 
 def half(row: TensorType = ROW) -> Program:
-    """Half of a row."""
+    """A program that halves a row of the type `row`."""
     b = Builder("half")
     b.output(b.mul(b.input(row), b.f32(0x3F000000)))
     return b.build()
 
 
 def twice() -> Program:
-    """A row added to itself."""
+    """A program that adds a row to itself."""
     b = Builder("twice")
     x = b.input(ROW)
     b.output(b.add(x, x))

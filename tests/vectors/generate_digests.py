@@ -91,7 +91,7 @@ def numbers(count: int) -> list[tuple[int, int]]:
 
 
 def leaves(salt: bytes, thinning: int, step: int, data: bytes) -> list[bytes]:
-    """For each chunk of a tensor its hash, or the zero word if it is thinned out."""
+    """For each chunk of a tensor: the chunk's hash, or the zero word if the chunk is thinned out."""
     chunks = [data[i : i + 1024] for i in range(0, len(data), 1024)]
     return [
         leaf(salt, chunk) if (turns + step) % thinning == 0 else bytes(32)
@@ -186,13 +186,13 @@ def openings(salt: bytes) -> list[tuple[Any, ...]]:
 
 
 def reveals(salt: bytes) -> list[tuple[Any, ...]]:
-    """Reveals, each with the word that the contract keeps of it."""
+    """Rows of reveals: the salt, the segment root, and the 32-byte word that the contract stores for the reveal."""
     pairs = [(salt, some("segment 0")), (some("salt"), bytes(32))]
     return [(*pair, keccak(b"".join(pair))) for pair in pairs]
 
 
 def accusations(salt: bytes) -> list[tuple[Any, ...]]:
-    """Accusations, each with the word that the contract keeps of it."""
+    """Rows of accusations: their values, and the 32-byte word that the contract stores for the accusation."""
     places = [(0, 0, 0, 0), (1, 2, 3, 4), (65_536, 65_534, 2**32 - 1, 32)]
     found = []
     for number, place in enumerate(places):

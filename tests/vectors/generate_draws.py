@@ -48,7 +48,9 @@ PICKS = (
 
 
 def words(seed: bytes) -> Iterator[int]:
-    """The words of a draw: Philox blocks 0, 1, … under the seed's low word and the next one."""
+    """The words of a draw: Philox blocks 0, 1, … The key consists of the seed's lowest 32-bit word and the
+    next higher one.
+    """
     number = int.from_bytes(seed, "big")
     key = (number % WORD, number // WORD % WORD)
     return (word for n in count() for word in block((n, 0, 0, 0), key))

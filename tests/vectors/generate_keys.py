@@ -22,7 +22,7 @@ CALLS = (b"", b"\x00\x04", bytes(range(31)), bytes(range(256)) * 16)
 """Bytes in place of call instructions."""
 CHAINS = (1, 31_337, 2**256 - 1)
 UNKNOWN = 2**32 - 1
-"""The segment in a commitment that names none."""
+"""The number that takes the place of the segment in a commitment that names no segment."""
 
 
 def address(name: str) -> bytes:

@@ -359,8 +359,8 @@ def cases(count: int = DEFAULT_RANDOM, seed: int = DEFAULT_SEED) -> list[Case]:
 
 
 def document(count: int = DEFAULT_RANDOM, seed: int = DEFAULT_SEED) -> str:
-    """The file's text: two tables, each stored as columns. Every entry has its line, so a change shows as a
-    short diff.
+    """The file's text. It has two tables, each stored as columns. Every entry is on a separate line, so a
+    change shows as a short diff.
     """
     found = cases(count, seed)
     tables = {

@@ -38,7 +38,9 @@ F32, U8, I32, U32, I64, BOOL = DType.F32, DType.U8, DType.I32, DType.U32, DType.
 
 
 def row_sum() -> Program:
-    """f32 [3, 4] to f32 [3, 1] and i32 [3, 1]: sums of rows in fixed point, and where their maxima are."""
+    """A program that computes two values for each row of its input, f32 [3, 4]: the row's sum, f32 [3, 1],
+    which is added up in fixed point, and the place of the row's maximum, i32 [3, 1].
+    """
     b = Builder("row_sum")
     x = b.input(TensorType(F32, (3, 4)))
     e = b.exponent(x)
@@ -89,8 +91,8 @@ def _rows(b: Builder, x: Value) -> Iterable[Value]:
 
 
 def inputs_of(program: Program, stream: int) -> list[Tensor]:
-    """Philox words as the inputs' bytes. Magnitudes of floats are from 2^-7 to below 2, so that all of
-    them count in sums.
+    """Inputs for a program. Their bytes are Philox words, but the magnitudes of floats are from 2^-7 to below
+    2, so that all floats count in sums.
     """
     key = torch.tensor([0x41737361, 0x79000001], dtype=torch.int32)
     inputs = []

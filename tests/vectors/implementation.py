@@ -108,10 +108,10 @@ class Bundles(Protocol):
     def bundle_terms(
         self, manifest: bytes, blobs: Sequence[bytes]
     ) -> tuple[bytes, bytes, bytes, bytes, int, int, int, int, int] | None:
-        """What the terms say of a bundle with these blobs, some of which the manifest may not name: bundle
-        hash, program id, root of the constants, root of the initial state, the numbers of constants and of
-        the state's tensors, the operations of a step, the bytes of a state, and the arithmetic's version,
-        which is 1. None if the bundle is refused.
+        """What the terms say of a bundle: bundle hash, program id, root of the constants, root of the initial
+        state, the numbers of constants and of the state's tensors, the operations of a step, the bytes of a
+        state, and the arithmetic's version, which is 1. None if the bundle is refused. `blobs` are the
+        bundle's blobs, and may include some that the manifest does not name.
         """
 
 
@@ -204,7 +204,9 @@ class Digests(Protocol):
         """The chunk at which a walk ends."""
 
     def walk_to(self, count: int, index: int, rest: int) -> int:
-        """The walk to a chunk; its bits below the leaf are those of `rest`, a whole uint32."""
+        """The walk to chunk `index` in a tensor of `count` chunks. The low bits, which the walk does not use,
+        are equal to those of `rest`, a whole uint32.
+        """
 
 
 class Market(Protocol):

@@ -107,8 +107,8 @@ def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def flat_indices(shape: tuple[int, ...], out: tuple[int, ...]) -> list[int]:
-    """Where the elements of a result are read from when a tensor of `shape` is broadcast to the shape `out`.
-    For each element of the result, in C order, this is a flat index in the tensor.
+    """For each element of a result of shape `out`, in C order: which element of a tensor of `shape` is read
+    for it when the tensor is broadcast to `out`. Elements of the tensor are given by flat index.
     """
     indices = [0]
     for axis, size in enumerate(out):

@@ -164,9 +164,9 @@ class Package:
     # -------------------------------------------------------------- operations and bundles
 
     def instruction_operations(self, data: bytes) -> int:
-        """The operations of an instruction. The package counts those of whole programs. So this counts a
-        program that has the instruction and an input for each operand, and subtracts the operations of the
-        inputs.
+        """The number of operations of an instruction. The package counts only the operations of whole
+        programs. So this method makes a program of the instruction and one input for each operand. It counts
+        the program's operations and subtracts those of the inputs.
         """
         found = Instruction.decode(data)
         types, count = found.operand_types, len(found.operands)

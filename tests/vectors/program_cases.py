@@ -60,7 +60,7 @@ def program_of(inputs: Sequence[TensorType], instructions: Sequence[Instruction]
 
 
 def accepted() -> Iterator[tuple[str, Closure]]:
-    """Programs at a limit, each with the limit."""
+    """Accepted programs. Each is at a limit of `check` and comes with a description of that limit."""
     yield "calls 8 deep", [program.encode() for program in chain(DEEPEST).closure()]
     yield "no input", [program_of([], [Instruction(Op.CONSTANT, 0, (), (ROW,), NAN)])]
     yield "255 operands", single(Op.CONCAT, [type_(U8, 1)] * 255, type_(U8, 255), b"\0")

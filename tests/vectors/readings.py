@@ -49,12 +49,12 @@ def raw(entry: Any) -> Any:
 
 
 def cut(joined: bytes, width: int = 32) -> list[bytes]:
-    """Split joined words."""
+    """Split `joined` into words of `width` bytes."""
     return [joined[at : at + width] for at in range(0, len(joined), width)]
 
 
 def numbers(joined: bytes) -> list[int]:
-    """Split joined numbers of four bytes each."""
+    """Split `joined` into numbers of four bytes each."""
     return [int.from_bytes(word, "big") for word in cut(joined, 4)]
 
 
@@ -236,7 +236,7 @@ def _reencoded(table: list[Row], *, accepted: bool) -> Iterator[Case]:
 
 
 def _counted(joined: bytes) -> list[bytes]:
-    """Split joined items, each preceded by its length in four bytes."""
+    """Split `joined` into items. In `joined`, each item is preceded by its length in four bytes."""
     found = []
     while joined:
         end = 4 + int.from_bytes(joined[:4], "big")
@@ -256,7 +256,7 @@ def _included(k: int, data: bytes, size: int, row: Row, root: bytes) -> Iterator
 
 
 def _types(joined: bytes) -> list[bytes]:
-    """Split joined types, each a code, a rank and four bytes for each dimension."""
+    """Split `joined` into types. Each type is a code, a rank and four bytes for each dimension."""
     found = []
     while joined:
         length = 2 + 4 * joined[1]

@@ -1,5 +1,5 @@
-"""The tensors of the state, which a step maps to the next state: their names, types, order and initial
-contents.
+"""The names, types, order and initial contents of the tensors of the state. A step maps a state to the next
+state.
 
 The state consists of the following tensors, in this order (encoding.md section 4): parameters, the
 optimiser's own tensors, the buffers that the model writes (int64 counters as i32), `step` (u32), `key` (u32

@@ -2,7 +2,7 @@
 everything.
 
 An optimiser is refused if it changes anything except parameters and their state, because a program cannot
-hold anything else.
+hold what it changes.
 """
 
 from __future__ import annotations

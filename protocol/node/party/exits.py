@@ -1,5 +1,5 @@
-"""Chooses the call that now moves a task to its next state, and makes this call (dispute.md section 2: every
-state has an exit).
+"""Chooses the call that now moves a task on, and makes this call (dispute.md section 2: every state has an
+exit).
 
 Any account may make these calls. If two accounts make the same call, no harm is done: the contract refuses
 the later call. All draws form one queue, so a party that needs its own task's draw must first execute the

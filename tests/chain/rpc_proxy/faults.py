@@ -26,7 +26,7 @@ class Faults:
     delay: float = 0.0
     """Seconds of delay before each call is answered."""
     stale_share: float = 0.0
-    """Share of the reads that are answered as by a node that is `stale_blocks` blocks behind."""
+    """Share of the reads that get an outdated answer: the answer of a node that is `stale_blocks` blocks behind."""
     stale_blocks: int = 2
     lose_broadcasts: bool = False
     """Transactions are acknowledged but dropped."""

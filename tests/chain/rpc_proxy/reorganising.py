@@ -12,10 +12,10 @@ def reorganise(ask: Ask, depth: int, *, again: bool = False) -> list[str]:
     """Replace the newest `depth` blocks; returns the hashes of the transactions that were in them, in order.
 
     Without `again`, the new blocks are empty and anvil forgets the transactions: they are mined only if
-    somebody sends them again. With `again`, each transaction is mined one block later than before. The
-    transactions of the last replaced block no longer fit into the new blocks, so they are sent again, for the
-    block after those. If a block is mined during the call, it is replaced instead of an older one, and its
-    transactions are lost.
+    somebody sends them again. With `again`, each transaction is mined one block later than before. For the
+    transactions of the newest replaced block, that is the block after the new ones, so they are sent again.
+    If a block is mined during the call, that block is replaced instead of the oldest of the `depth` blocks,
+    and its transactions are lost.
     """
     head = int(_result(ask, "eth_blockNumber"), 16)
     blocks = [

@@ -56,7 +56,9 @@ class Denoiser(nn.Module):
 
 
 class Rectified(nn.Module):
-    """Flow matching from noise to data; times are sigmoids of normal numbers, scaled by `times`."""
+    """Flow matching from noise to data. Each time is the sigmoid of a normal number; the network gets it
+    multiplied by `times`.
+    """
 
     def __init__(self, network: nn.Module, times: float = 1000.0) -> None:
         super().__init__()

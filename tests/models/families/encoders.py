@@ -53,7 +53,7 @@ def _both(name: str, model: str, options: Mapping[str, Any], *, quick: bool = Fa
 
 
 def _whole() -> dict[str, Any]:
-    """Like `_longer`, without attention masks."""
+    """The data of `_longer`, but without the attention mask."""
     data = _longer()
     return {name: data[name] for name in ("input_ids", "labels")}
 

@@ -39,7 +39,9 @@ PAIRS: Final = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 0), (0, 3), 
 
 
 def edges(loops: bool = False) -> Tensor:
-    """Edges of a ring with two chords, in both directions, [2, 18]; with `loops` also self-loops, [2, 25]."""
+    """The edges of a ring with two chords, each in both directions. The shape is [2, 18]. With `loops`, every
+    node also has a self-loop, and the shape is [2, 25].
+    """
     there = torch.tensor(PAIRS).T
     own = torch.arange(NODES).expand(2, -1)
     return torch.cat([there, there.flip(0), *([own] if loops else [])], 1)
@@ -179,7 +181,9 @@ def of_edges() -> Training:
 
 
 class OfGraphs(nn.Module):
-    """A batch of graphs with the same structure, joined into one graph and pooled in three ways."""
+    """Classifies graphs with the same structure. A batch of them is joined into one graph, which is pooled in
+    three ways.
+    """
 
     def __init__(self, batch: int) -> None:
         super().__init__()

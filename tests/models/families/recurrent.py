@@ -30,7 +30,7 @@ class Last(nn.Module):
 
 
 def classifier(model: nn.Module) -> Training:
-    """The training of a classifier of sequences of vectors."""
+    """A training in which `model` learns to classify sequences of vectors."""
     data = {"x": normal(ROWS, STEPS, COLUMNS), "y": integers(0, CLASSES, ROWS)}
     return Training(model, lambda m, b: F.cross_entropy(m(b["x"]), b["y"]), data)
 
@@ -162,7 +162,9 @@ class Translator(nn.Module):
 
 
 def translation(forced: float) -> Training:
-    """The training of a translator of letter sequences, padded with 0."""
+    """A training in which a `Translator` learns to translate letter sequences. Both the source and the target
+    are padded with 0.
+    """
     source, target = integers(1, LETTERS, ROWS, 5), integers(1, LETTERS, ROWS, 5, seed=3)
     lengths = integers(2, 6, ROWS, 1, seed=4)
     data = {"source": source * (torch.arange(5) < lengths), "target": target * (torch.arange(5) < lengths)}
@@ -298,7 +300,9 @@ def wavenet() -> Training:
 
 
 class MinGRU(nn.Module):
-    """minGRU, all steps at once: its recurrence in log space by cumulative sums (Feng and others, 2024)."""
+    """minGRU (Feng and others, 2024). It computes all steps at once: cumulative sums in log space replace the
+    loop over the recurrence.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -319,7 +323,9 @@ def minimal() -> Training:
 
 
 class DiagonalSpace(nn.Module):
-    """A real diagonal state-space layer (S4D) as one long convolution; every step computes the kernel."""
+    """A diagonal state-space layer (S4D) with real numbers, computed as one long convolution. Every training
+    step computes the convolution's kernel.
+    """
 
     def __init__(self, states: int = 4) -> None:
         super().__init__()

@@ -60,7 +60,7 @@ def _channels() -> dict[str, Tensor]:
 
 
 def _return(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """The decision transformer's loss: the squared distance of predicted from taken actions."""
+    """The decision transformer's loss: the mean squared difference between the predicted and the taken actions."""
     found = model(**batch).action_preds
     return nn.functional.mse_loss(found, batch["actions"])
 

@@ -109,7 +109,7 @@ def twins() -> Training:
 
 
 class DLRM(nn.Module):
-    """DLRM: embeds numbers and categories as vectors and takes the product of every two."""
+    """DLRM: embeds numbers and categories as vectors, and takes the product of every two of these vectors."""
 
     def __init__(self) -> None:
         super().__init__()

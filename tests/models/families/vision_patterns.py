@@ -152,7 +152,7 @@ class Momentum(nn.Module):
 
 
 def _frozen(model: nn.Module) -> nn.Module:
-    """A copy with buffers in place of parameters, which no optimiser trains."""
+    """A copy in which buffers take the place of parameters, so that no optimiser trains it."""
     found = copy.deepcopy(model)
     for module in found.modules():
         for name, p in list(module._parameters.items()):

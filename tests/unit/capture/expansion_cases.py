@@ -303,13 +303,13 @@ def put_columns(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def put_apart(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """`x`, with `v` written in place at indices (2, 1) and (0, 2) of the first and last axes."""
+    """`x`, with `v` written in place where the indices of the first and last axes are (2, 1) or (0, 2)."""
     x[[2, 0], :, :, [1, 2]] = v
     return x
 
 
 def put_between(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """`x`, with `v` written in place at indices (2, 1) and (0, 3) of the second and third axes."""
+    """`x`, with `v` written in place where the indices of the second and third axes are (2, 1) or (0, 3)."""
     x[:, [2, 0], [1, 3]] = v
     return x
 

@@ -1,4 +1,5 @@
-"""The bias cases of arithmetic.md section 4 in captured steps: right with bits by role, wrong with 13 bits.
+"""The bias cases of arithmetic.md section 4 in captured steps. With the bits that each role has by default,
+the results are right; with 13 bits, they are wrong.
 
 `tests/unit/numerics/test_bias.py` has the same cases for single products.
 """

@@ -198,8 +198,8 @@ class Masked(nn.Module):
         self.w = nn.Parameter(torch.ones(2))
 
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
-        """The mean over all elements of `half` plus the scaled element. Where `counts` is False, 0 is used in
-        place of the scaled element.
+        """Adds `half` to the scaled elements, and returns the mean over all elements. Where `counts` is
+        False, 0 is used in place of the scaled element.
         """
         assert batch["counts"].dtype is torch.bool
         assert batch["half"].dtype is torch.float32

@@ -67,8 +67,8 @@ def captured(bits: Mapping[str, Bits], sizes: Mapping[str, Any], **options: Any)
 
 
 def errors(bits: Mapping[str, Bits], sizes: Mapping[str, Any]) -> tuple[float, float]:
-    """Relative errors of the first loss and of all gradients against torch's float32 on the drawn batch. The
-    gradients are read from the first momentum.
+    """The relative errors of the first step's loss and of all its gradients together. The reference is torch
+    in float32 on the batch that the step draws. The step's gradients are read from the first momentum.
     """
     step = captured(bits, sizes, preflight=False)
     state = step.initial_state(1)
@@ -98,9 +98,10 @@ def test_the_first_step_of_b0_is_torchs_and_was_not_at_13_bits() -> None:
 
 
 def preflight_passes(sizes: Mapping[str, Any]) -> None:
-    """Assert that the preflight reports small errors and only notes on the precision of gradients.
+    """Assert that the errors that the preflight reports are small, and that all its notes are about the
+    precision of gradients.
 
-    A bias before a batch norm has a gradient of zero except for rounding.
+    Such notes are expected: a bias before a batch norm has a gradient of zero except for rounding.
     """
     report = captured({}, sizes).preflight
     assert report is not None

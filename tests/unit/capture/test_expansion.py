@@ -1,4 +1,6 @@
-"""Operations that capture expands into others, forward and backward, against plain torch in float64."""
+"""The operations that `capture` expands into other operations. Their results and gradients are compared with
+those of plain torch in float64.
+"""
 
 from __future__ import annotations
 

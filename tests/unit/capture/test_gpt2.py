@@ -101,7 +101,9 @@ def test_a_padding_mask_from_the_batch(attention: str) -> None:
 
 
 def test_each_layer_adds_as_much_as_the_one_before() -> None:
-    """The sizes are counts of instructions. The benchmarks measure the time of a capture."""
+    """Each further layer adds the same number of instructions to the program. The time of a capture is
+    measured by the benchmarks.
+    """
     sizes = []
     for layers in (1, 2, 3):
         model = make_model("sdpa", dropout=0.1, layers=layers)

@@ -14,7 +14,9 @@ from tests.unit.capture.steps import captured
 
 
 class Tied(nn.Module):
-    """Two hidden layers that share one weight, a batch norm, and an output layer with a frozen bias."""
+    """A model with two hidden layers, a batch norm and an output layer. The hidden layers share one weight,
+    and the bias of the output layer is frozen.
+    """
 
     def __init__(self) -> None:
         super().__init__()

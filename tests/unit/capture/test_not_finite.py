@@ -65,7 +65,9 @@ def test_what_is_not_finite_in_torch_alone_is_refused() -> None:
 
 
 def test_a_sum_by_index_of_infinities_is_refused() -> None:
-    """`torch.zeros` without a dtype is float64 in the float64 run that locates the error."""
+    """The sums start from `torch.zeros` without a dtype. In the float64 run that locates the error, this
+    tensor is float64 too.
+    """
 
     def term(model: Any) -> Tensor:
         gone = torch.where(model.bias > 9, 0.0, -math.inf)

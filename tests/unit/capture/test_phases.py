@@ -1,4 +1,6 @@
-"""Steps of several phases match a loop with several optimisers, in the same order and at the same steps."""
+"""A step of several phases matches a torch loop with one optimiser per phase. The phases act in the loop's
+order, and at the same steps as its optimisers.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,9 @@ aten = torch.ops.aten
 
 
 class Normalised(nn.Module):
-    """Dropout, written buffers, and a bias whose gradient is zero except for rounding."""
+    """A model with dropout, with buffers that every step writes, and with a bias whose gradient is zero
+    except for rounding.
+    """
 
     def __init__(self) -> None:
         super().__init__()

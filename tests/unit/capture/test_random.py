@@ -17,7 +17,7 @@ SIZE = 4096
 
 
 class Noise(nn.Module):
-    """Stores its draws in a buffer."""
+    """Stores the random numbers that it draws in a buffer."""
 
     drawn: Tensor
 
@@ -42,7 +42,9 @@ def captured(draw: Callable[[], Tensor]) -> CapturedStep:
 
 
 def numbers(draw: Callable[[], Tensor]) -> Tensor:
-    """The numbers drawn in two steps; asserts that the bodies give the bits of the kernels."""
+    """Returns the numbers that two steps draw. Asserts that the programs' bodies give the same bits as their
+    kernels, and that the two steps draw different numbers.
+    """
     step = captured(draw)
     first = step.step(step.initial_state(3))
     slow = step.step_program.step(step.initial_state(3), step.fixed, Interpreter())

@@ -27,7 +27,9 @@ DATA = {
     "large": torch.randint(0, 2**31, (ROWS,), generator=GENERATOR),
     "any": torch.randint(-(2**31), 2**31, (ROWS,), generator=GENERATOR),
 }
-"""Second operands. An operation takes the previous result and one of these tensors or a number."""
+"""Tensors that can be an operation's second operand. The first operand is the previous result. Some
+operations take a number in place of the tensor.
+"""
 FACTORS = [-31, -1, 0, 1, 2, 3, 31, 1000, 2**20]
 DIVISORS = [1, 2, 3, 7, 64, 1000, 65_537, 2**20, 2**31 - 1, 2**31, 2**33]
 OF_ROWS: dict[str, tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = {

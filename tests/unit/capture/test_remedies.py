@@ -1,4 +1,6 @@
-"""Remedies fit the case: an alternative to an operation, or the option of a common library."""
+"""The remedies of refusals fit the case. For example, a remedy names an alternative to the operation, or the
+option to set in a common library.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""CTC and transformer masks: capture replaces torch's code that reads their values, and restores it."""
+"""CTC and transformer masks: torch's code for them reads tensor values. Capture replaces this code, and
+restores it afterwards.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def both(
     ids=["padded", "one empty", "one without frames", "numbers", "in a row", "in a row, numbers"],
 )
 def test_ctc_is_torchs(labels: Tensor, spoken: object, written: object, reduction: str) -> None:
-    """Inputs that are not normalised log-probabilities give torch's loss too."""
+    """Loss and gradient equal torch's for normalised log-probabilities, and also for inputs that are not
+    normalised.
+    """
     logits = torch.randn(SOUNDS, 4, CLASSES, generator=torch.Generator().manual_seed(1)).double()
     for x in (logits.log_softmax(-1), logits):
         torch.testing.assert_close(*both(x, labels, spoken, written, reduction))

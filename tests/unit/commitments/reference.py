@@ -50,7 +50,9 @@ def subproof(m: int, leaves: Sequence[bytes], whole: bool) -> list[bytes]:
 
 
 def nodes(lo: int, size: int) -> list[tuple[int, int]]:
-    """All nodes (first leaf, size) of the subtree over `size` leaves from `lo`."""
+    """All nodes of the subtree over the leaves `lo` to `lo + size - 1`. Each node is given as its first leaf
+    and its number of leaves.
+    """
     if size == 1:
         return [(lo, 1)]
     k = largest_power_below(size)

@@ -42,8 +42,8 @@ def naive(salt: bytes, thinning: int, data: bytes, step: int) -> Tree:
 
 
 def folded(node: bytes, path: list[bytes], turned: int) -> bytes:
-    """The root that a leaf hash and its path fold to. As in answers to accusations, the leaf's turns are
-    enough: the tree's size is not used.
+    """The root that follows from a leaf hash and its path. The leaf's turns, `turned`, say on which side each
+    sibling is. As in answers to accusations, the tree's size is not needed.
     """
     for i, sibling in enumerate(path):
         node = node_hash(sibling, node) if turned >> i & 1 else node_hash(node, sibling)

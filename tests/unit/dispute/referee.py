@@ -366,8 +366,8 @@ class Referee:
 
 
 def cover_up(view: GameView, run: Run) -> Move | None:
-    """The honest defence, except that one word of a split is changed, so that all words add up to the false
-    sum. In the first split of an element, this is the first word; in a split of a part, it is the last word.
+    """The honest defence, except in splits. There, one word is changed, so that all words add up to the false
+    sum. The first word is changed in the first split of an element, and the last word in a split of a part.
     """
     move = defender.next_move(view, run)
     if move is None or move.function != "split":

@@ -85,7 +85,9 @@ def test_a_seat_may_claim_every_item_that_it_needs() -> None:
 def test_what_is_shown_folds_to_the_items_root_and_to_the_digest(
     sizes: list[int], walk: int, data: st.DataObject
 ) -> None:
-    """As in the contract, each of the first bits of the walk gives the side of one sibling."""
+    """A chunk that a juror shows folds to the item's root and to the juror's digest. As in the contract, the
+    first bits of the walk say on which side each sibling is, one bit for each sibling.
+    """
     tensors = [pattern(nbytes, number) for number, nbytes in enumerate(sizes)]
     tensor = data.draw(st.integers(0, len(sizes) - 1))
     shown = show(tensors, SALT, Objection(tensor, walk))

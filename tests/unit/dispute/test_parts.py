@@ -1,5 +1,5 @@
-"""The parts of a split: their sizes and their blocks. Also how people are shown elements: by which names, and
-as which numbers.
+"""The parts of a split: their sizes and their blocks. Also how frames and elements are named for people, and
+how the bits of an element are shown as a number.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What a challenger knows of the solver's trees: when the challenger asks for leaves, which leaves it keeps,
-and which of the revealed parts a tree takes up.
+"""What a challenger knows of the solver's trees. The tests show in which cases the challenger asks for
+leaves, which leaves it keeps, and which of the revealed parts a tree takes up.
 """
 
 from __future__ import annotations

@@ -210,7 +210,9 @@ def test_damaged_files_are_as_if_they_were_not_there(job: LaneJob, state: State,
 
 
 def test_a_tensor_that_lies_here_unpublished_is_published_with_a_message(tmp_path: Path) -> None:
-    """An unpublished metric of 1.0 has the same bytes as a message's count, which must be published."""
+    """A metric of 1.0 is kept without being published. The count in a message has the same bytes, and must
+    still be published.
+    """
     written: list[str] = []
 
     class Bucket:

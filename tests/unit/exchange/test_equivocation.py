@@ -82,8 +82,9 @@ def require_evidence(shelf: Shelf, number: int, *announcements: Announcement) ->
 def finishing(
     job: LaneJob, folder: Path, stack: ExitStack, messages: Sequence[State], rows: Rows | None = None
 ) -> tuple[list[Shelf], list[dict[str, Tensor] | BaseException | None]]:
-    """Run lanes 0 and 1, and return their shelves and their results or exceptions. `messages` has one state
-    for each of these lanes: its shelf holds this state as that of lane 2. Lane 2 itself is never reached.
+    """Run lanes 0 and 1, and return their shelves and their results or exceptions. Lane 2 itself is never
+    reached. Instead, the shelf of lane 0 holds `messages[0]` as the state of lane 2, and the shelf of lane 1
+    holds `messages[1]`.
     """
     shelves = [Shelf(folder / f"shelf{lane}") for lane in range(2)]
     urls = [[served(stack, shelf)] for shelf in shelves]
@@ -221,8 +222,8 @@ def joining(
     honest: Shelf,
     times: int = 1,
 ) -> tuple[Lane, Peers]:
-    """Lane 2, which joins from lane 0, and its peers. The first `times` times that lane 2 asks, lane 0
-    announces the false state `false` to it.
+    """Lane 2, which joins with the state of lane 0, and the peers of lane 2. Lane 0 answers the first `times`
+    requests for its announcement with an announcement of the state `false`.
     """
     cheats = Shelf(folder / "cheats")
     put(job, cheats, false)

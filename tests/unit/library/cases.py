@@ -1,5 +1,5 @@
-"""Cases for every library function. Their shapes need padding, fill a row or span several blocks, and their
-operands are difficult.
+"""Cases for every library function. Their operands are difficult, and their shapes need padding, fill a row,
+or span several blocks.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ WIDE = {"kernel_x": 5, "stride_x": 3, "padding_x": 1, "dilation_x": 1}
 """Attributes for the width that differ from those for the height."""
 
 T, B, H = 18, 2, 3
-"""Steps, rows and width of recurrent layers. There are more steps than a frame may have calls."""
+"""Steps, rows and width of recurrent layers. T exceeds 16, the largest number of calls of one repeat that a
+frame may have.
+"""
 RECURRENT = [
     Case("lstm", (f32(T, B, 4 * H), f32(B, H), f32(B, H), f32(4 * H, H), f32(4 * H)), {"px": 13, "py": 13}),
     Case("lstm", (f32(1, B, 4 * H), f32(B, H), f32(B, H), f32(4 * H, H)), {"px": 20, "py": 13}),
@@ -82,7 +84,7 @@ RECURRENT = [
 
 
 def message(blocks: int, indexed: bool = True) -> tuple[TensorType, ...]:
-    """Types of a lane's message, without its count."""
+    """Types of the tensors of a lane's message, except its `count` tensor."""
     byte = TensorType(DType.U8, (blocks,))
     return *[byte] * (2 if indexed else 1), TensorType(I32, (blocks // 64,))
 

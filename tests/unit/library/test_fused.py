@@ -261,7 +261,9 @@ def test_the_compiled_lists_are_written_from_the_lists() -> None:
 
 def test_a_wrong_function_keeps_its_instruction_set_out(caplog: pytest.LogCaptureFixture) -> None:
     class OneBitOff(Plain):
-        """A planted instruction set whose AdamW gives parameters one step too close to zero."""
+        """A planted instruction set with an error: its AdamW replaces each new parameter by the next f32
+        towards zero.
+        """
 
         def adamw(
             self, tensors: tuple[Tensor, Tensor, Tensor, Tensor], scalars: tuple[float, ...]

@@ -1,6 +1,6 @@
-"""Files and folders of a home folder that another user owns, such as root after a forgotten `sudo -u`.
+"""A home folder in which another user owns some files or folders, such as root after a forgotten `sudo -u`.
 
-Every command says so and ends with exit code 2, so that no supervisor starts it again.
+Every command names the file or folder and ends with exit code 2, so that no supervisor starts it again.
 """
 
 from __future__ import annotations

@@ -21,7 +21,9 @@ from tests.unit.node.apps import MIB, PATIENCE, Message, Receive, Send, answers,
 
 
 def test_an_answer_does_not_wait_for_an_acknowledgement() -> None:
-    """asyncio, which uvicorn uses, sets TCP_NODELAY if it recognises the socket as TCP."""
+    """The server's connections have TCP_NODELAY. asyncio, which uvicorn uses, sets this option if it
+    recognises the socket as TCP.
+    """
 
     async def nodelay() -> int:
         found = asyncio.get_running_loop().create_future()
@@ -118,7 +120,7 @@ def is_ended(client: socket.socket) -> bool:
 
 def is_cut_off(client: socket.socket) -> bool:
     """Whether the other side ends the connection while 4,000 bytes are sent slowly. Headers may be longer
-    than that.
+    than that, so only the slowness can be the reason.
     """
     try:
         for _ in range(4_000):

@@ -35,7 +35,7 @@ def connected(place: tuple[str, int], host: str) -> socket.socket:
 
 class Watched:
     """An app that counts its answers by address. Each time it has given `pause` answers to other clients, it
-    sends a request itself, as the client given to `begin`.
+    sends a request itself, through the client that `begin` received.
     """
 
     def __init__(self, pause: int) -> None:
@@ -66,7 +66,7 @@ class Watched:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a turn last until its answer, however busy this machine is."""
+    """Make the time limit of a turn so long that each turn ends with its answer, however busy this machine is."""
     monkeypatch.setattr(http_shares, "TURN_SECONDS", PATIENCE)
 
 
@@ -105,8 +105,8 @@ def test_connections_of_one_address_take_turns() -> None:
 
 
 class Gated:
-    """An app that answers "/slow" once a thread has waited for `let`, at most `PATIENCE` seconds. It answers
-    everything else at once.
+    """An app that answers "/slow" only when the event `let` is set, or after `PATIENCE` seconds at the
+    latest; a thread waits for the event. The app answers everything else at once.
     """
 
     def __init__(self) -> None:

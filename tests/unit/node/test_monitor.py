@@ -1,4 +1,6 @@
-"""The monitoring listener of a node: alive, ready or not and why, and conditions that raise alerts."""
+"""The monitoring listener of a node: whether the node is alive, whether it is ready and if not why, and which
+conditions raise alerts.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ class Node:
         )
 
     def answered(self, late: float = 0.0, block_age: float = 0.0) -> None:
-        """Note that the chain answered and the loop turned `late` seconds ago, and that the block is
+        """Record that the chain answered and the loop turned `late` seconds ago, and that the block is
         `block_age` seconds old.
         """
         now = monotonic() - late

@@ -63,7 +63,9 @@ def used(home: Home, *deployments: Deployment) -> None:
 
 
 def former(home: Home, deployment: Deployment) -> Path:
-    """Create the account's data as releases with one deployment per chain did; returns its folder."""
+    """Create the account's data in the folder that early releases used, which knew only one deployment per
+    chain. Returns the folder.
+    """
     folder = home.folder("solver", PLAIN)
     Database(folder / "solver.sqlite", Identity(GENESIS, deployment.addresses.market, ME)).close()
     return folder

@@ -1,5 +1,5 @@
-"""Which addresses given by strangers may be contacted. Both the text of an address and what its name resolves
-to count.
+"""Which addresses given by strangers may be contacted. This depends both on the text of an address and on
+what its name resolves to.
 """
 
 from __future__ import annotations

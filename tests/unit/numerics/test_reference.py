@@ -60,9 +60,10 @@ def value(x: int) -> Fraction:
 
 
 def is_nearest(result: int, true: Fraction) -> bool:
-    """Whether `result` is the f32 nearest to a non-zero `true`, ties to even.
+    """Whether `result` is the f32 nearest to `true`, which is not 0. Ties go to even.
 
-    From a magnitude of 2^128 - 2^103 on, `result` must be an infinity.
+    If the magnitude of `true` is at least 2^128 - 2^103, `result` must be the infinity with the sign of
+    `true`.
     """
     if abs(true) >= 2**128 - 2**103:
         return result == (floats.INFINITY | (floats.SIGN if true < 0 else 0))

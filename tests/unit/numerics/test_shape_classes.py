@@ -1,4 +1,4 @@
-"""Shape classes: each is tested on a kernel before its first product, and a failing kernel is dropped."""
+"""Shape classes: a kernel is tested on a class before its first product of that class, and is dropped if it fails."""
 
 from __future__ import annotations
 

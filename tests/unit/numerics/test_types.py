@@ -94,8 +94,8 @@ def test_wrong_storage_and_empty_tensors_are_refused() -> None:
 
 @pytest.mark.parametrize("dtype", list(DType))
 def test_a_buffer_has_the_bytes_without_a_copy(dtype: DType) -> None:
-    """This holds for all types, layouts and ranks. A tensor already in committed form is not copied, unless
-    it has bools.
+    """The bytes are right for all types, layouts and ranks. If a tensor is already in committed form and does
+    not hold bools, its bytes are not copied.
     """
     data = bytes(n % 2 for n in range(48)) if dtype is DType.BOOL else bytes(range(1, 49))
     x = from_bytes(data, dtype, (len(data) // dtype.itemsize,))

@@ -34,7 +34,8 @@ def callee() -> Program:
 def good() -> Program:
     """A correct program.
 
-    Instructions: 0 and 1 input, 2 add, 3 exponent, 4 quantise, 5 strided, 6 call, 7 pad, 8 output, 9 output.
+    Its instructions, each after its number: 0 `input`, 1 `input`, 2 `add`, 3 `exponent`, 4 `quantise`, 5
+    `strided`, 6 `call`, 7 `pad`, 8 `output`, 9 `output`.
     """
     b = Builder("good")
     x, y = b.input(ROW), b.input(HALF)

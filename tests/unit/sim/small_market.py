@@ -90,7 +90,9 @@ def result(
 
 
 def each(columns: Columns, **expected: float) -> None:
-    """Check that all runs have these values. If one of the values is an end of a task, all other ends must be 0."""
+    """Check that all runs have these values. If `expected` names at least one end of a task, such as
+    `settled`, all ends that it does not name must be 0.
+    """
     ends = {"unsold", "expired", "convicted", "void", "stalled", "settled"}
     quiet = dict.fromkeys(ends - expected.keys(), 0.0) if ends & expected.keys() else {}
     for name, value in {**quiet, **expected}.items():

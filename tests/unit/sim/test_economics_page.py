@@ -1,4 +1,6 @@
-"""docs/economics.md matches the stored findings and the recommended file, and all its figures exist."""
+"""docs/economics.md matches the stored findings and the recommended file, and the file of every figure that
+it shows exists.
+"""
 
 import json
 import re

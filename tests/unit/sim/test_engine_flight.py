@@ -121,7 +121,9 @@ def test_a_stake_that_is_lost_is_locked_no_more() -> None:
 
 
 def test_no_stake_is_locked_by_who_submits_nothing() -> None:
-    """A missed deadline costs 10 of 1,000 tokens. The rest is less than a stake."""
+    """A solver with one stake of 1,000 tokens misses a deadline, which costs it 10 tokens. The rest is less
+    than a stake, so the solver sells no further task. Without this penalty, it sells every task.
+    """
     people = population([(Crashing(1.0), 1)], [(Verifier(), 9)])
     each(result(people, rounds=4, overlap=4, solver_capital=1), expired=1 / 4, unsold=3 / 4)
     # Without a penalty, missed deadlines cost nothing.

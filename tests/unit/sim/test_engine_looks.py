@@ -37,8 +37,8 @@ def looked(*verifiers: Any, solver: Solver | None = None, **changed: Any) -> Col
 
 
 def submitted(looks: int, draws: int) -> float:
-    """The profit of a submitter that pays the price, one seat, the draw of the seat, `looks` looks, and
-    `draws` draws of looks.
+    """The profit of a submitter that pays the price, one seat and the draw of that seat. The submitter also
+    pays for looks (`looks` is their number) and for draws of looks (`draws` is their number).
     """
     return -(60 + FEE + DRAW + looks * FEE + draws * DRAW)
 

@@ -51,7 +51,9 @@ def test_exact_amounts_have_no_more_digits() -> None:
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_bounds_of_the_contracts_are_kept(exact: bool) -> None:
-    """Parameters at their bound give amounts within the bound."""
+    """If parameters are exactly at the contracts' bounds, the amounts made from them are still within these
+    bounds.
+    """
     parameters = replace(
         MarketParameters(),
         budget=100,
@@ -87,7 +89,7 @@ def test_looks_are_in_the_escrow_and_in_the_least_lock() -> None:
 
 
 def test_of_equal_asks_the_first_is_lowest() -> None:
-    """The engine's auction breaks ties in the same way."""
+    """Of equal asks, the first counts as the lowest. The engine's auction breaks ties in the same way."""
     prices = [Amounts.of(MarketParameters()).price(60, solver) for solver in range(16)]
     assert prices == sorted(set(prices))
     assert prices[-1] < Amounts.of(MarketParameters()).price(61, 0)

@@ -42,8 +42,9 @@ def test_seats_stay_empty_where_everybody_is_bound(bound: list[int]) -> None:
 
 
 def test_a_draw_tries_256_slots() -> None:
-    """Only one account is free. The seed's 257th number is the first that names its slot, so the account is
-    not drawn. If the first word is skipped, that is number 256, and the account is drawn.
+    """Only one account is free. The 257th number of the seed is the first that names this account's slot, so
+    the account is not drawn. If the first word of the stream is skipped, that number becomes the 256th, and
+    the account is drawn.
     """
     slots, bound = [1] * 400, range(1, 400)
     seed = next(seed for seed in seeds(3_000) if first(seed, 400, 257) == 256)

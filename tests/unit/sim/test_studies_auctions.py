@@ -1,4 +1,6 @@
-"""Auctions: formats meet theory, `weakest` completes the most tasks, and findings follow the table."""
+"""Auctions: the simulated formats agree with theory, `weakest` completes the most tasks, and findings follow
+the table.
+"""
 
 from __future__ import annotations
 

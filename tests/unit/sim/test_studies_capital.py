@@ -1,4 +1,6 @@
-"""Capital: draws, sales and prices of the engine meet the closed forms, and findings follow the table."""
+"""The study of capital: the engine's draws, sales and prices match the closed forms, and the findings say
+what the table has.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ def test_a_lock_that_is_forgotten_fails_a_claim(
 
 
 def test_the_price_of_trust_is_the_recommended_terms() -> None:
-    """At the recommended rate, the price is that of `trust`, up to the engine's coarser units."""
+    """At the recommended rate, the capital in the study's price of trust equals that of `trust`, apart from
+    rounding to the engine's coarser units.
+    """
     for segments in (20, 60):
         terms = parameters_for(segments).with_values({"capital_rate": 0.1})
         price = trust(segments, BUDGET * CHAIN)

@@ -1,4 +1,6 @@
-"""A small run of dynamics: shares by hand, gains of theory and engine, and sentences from the data."""
+"""Small runs of the study of dynamics: shares move as computed by hand, the engine's gains match theory, and
+the sentences follow from the data.
+"""
 
 import numpy as np
 import pytest

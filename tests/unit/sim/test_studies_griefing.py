@@ -1,4 +1,6 @@
-"""Griefing: engine and closed forms agree on every attack, findings follow the table, and grids stay apart."""
+"""Griefing: on every attack, the engine agrees with the closed forms. The findings follow the table, and each
+grid of points varies only its own axes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Liveness: redraws and stalled tasks of the engine meet the closed forms, and findings follow the table."""
+"""Liveness: the engine's redraws and stalled tasks agree with the closed forms, and findings follow the table."""
 
 from __future__ import annotations
 
@@ -92,8 +92,9 @@ def test_a_sweep_is_as_large_as_its_points(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_dear_gas_by_hand() -> None:
-    """A seat has 4 segments at a fee of 2 each. Its pay, plus what it would lose by silence, is 16.1. The
-    replays cost 13.2, and the gas of an attestation costs 0.07.
+    """A seat has 4 segments at a fee of 2 each. Its pay, plus what it would lose by silence, is 16.1, and the
+    replays cost 13.2. So an attestation is worthwhile while its gas costs less than 2.9. At the initial gas
+    price, the gas costs 0.07.
     """
     values = {"training_cost": 60 * TOKEN, "gas_price": 1e-6, "gas_attest": 70_000, "audit_fee": 2 * TOKEN}
     parameters = Liveness().parameters().with_values(values)

@@ -1,4 +1,6 @@
-"""Looks: earnings and lost locks of the engine meet the closed forms, and findings follow the table."""
+"""The study of looks: the engine's earnings and lost locks agree with the closed forms, and the findings
+agree with the table of results.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A small run of the recommended terms: claims hold, sentences follow the data, worse terms are found."""
+"""A small run of the study of the recommended terms: its claims hold, its sentences follow the data, and it
+finds terms that are worse.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +20,7 @@ from sim.units import TOKEN
 
 STUDY = Recommended()
 OWED = ("restitution", "reward", "retrain_reward", "game_cost", "audit_fee")
-"""Amounts that a conviction owes."""
+"""The parameters that set the amounts owed after a conviction."""
 
 
 def played(points: Sequence[Point], runs: int = 400) -> Table:

@@ -51,7 +51,7 @@ class Wrong(Echo):
 
 
 class Own(Echo):
-    """Has more points than its axes have values."""
+    """A study with five points, although its only axis has two values."""
 
     name = "own"
 

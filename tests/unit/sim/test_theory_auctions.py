@@ -1,4 +1,4 @@
-"""Auctions: closed-form prices against drawn tasks, and against each other."""
+"""Auctions: closed-form prices are compared with the prices in randomly drawn tasks, and with each other."""
 
 from collections.abc import Callable
 

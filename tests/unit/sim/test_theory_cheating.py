@@ -1,4 +1,6 @@
-"""The profit of cheating, against a sum over outcomes and the integer stake; frontiers of audits."""
+"""The profit of cheating is compared with a sum over all outcomes, and the stake with the integer stake of
+protocol.tasks.economics. Frontiers of audits are tested too.
+"""
 
 from fractions import Fraction
 from math import ceil, comb

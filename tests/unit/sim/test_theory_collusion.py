@@ -1,4 +1,6 @@
-"""Colluders, Sybils and self-challenges, against chances, enumerated draws and the split of a slash."""
+"""The theory of colluders, Sybils and self-challenges is compared with chances, with enumerated draws, and
+with the split of a slash.
+"""
 
 from itertools import permutations
 from typing import Any
@@ -41,8 +43,8 @@ def test_threshold_at_its_limits() -> None:
 
 
 def enumerate_owner(accounts: int, slots: int, others: int, seats: int) -> np.ndarray[Any, Any]:
-    """The distribution of the number of seats that an owner gets, over all orders of distinct accounts drawn
-    in proportion to their slots.
+    """The distribution of the number of seats that an owner gets, by enumeration: each order in which
+    distinct accounts can be drawn counts with its chance. Accounts are drawn in proportion to their slots.
     """
     held = [slots] * accounts + [1] * others
     law = np.zeros(seats + 1)

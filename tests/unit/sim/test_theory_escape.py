@@ -1,4 +1,6 @@
-"""Escape and conviction in floats, against protocol.tasks.economics, all draws of small tasks, and limits."""
+"""The float formulas for escape and conviction are compared with protocol.tasks.economics, with all draws of
+small tasks, and with limits.
+"""
 
 from fractions import Fraction
 from itertools import combinations, permutations, product
@@ -33,8 +35,8 @@ def test_is_the_float_view_of_the_integers(segments: int, q: int, verifiers: int
 def test_counts_every_draw_of_a_small_task() -> None:
     """There are 216 equally likely draws.
 
-    Two seats go to distinct accounts out of three, two of which are honest. Each seat has two of the four
-    segments.
+    The two seats go to two different accounts. There are three accounts, and two of them are honest. Each
+    seat gets two of the four segments.
     """
     false, honest, accounts, segments = {1, 3}, {0, 1}, 3, 4
     sets = list(combinations(range(segments), 2))
@@ -54,7 +56,9 @@ def test_many_accounts_are_as_good_as_endless_ones() -> None:
 
 
 def test_one_wholly_false_result_escapes_where_no_seat_is_honest() -> None:
-    """The chance of escape is 2.7 % for three seats at h = 0.7, and 30 % for one seat of three segments."""
+    """At h = 0.7, the chance of escape is 2.7 % with three seats of one segment each, and 30 % with one seat
+    that has three segments.
+    """
     assert float(escape_probability(60, 60, 1, 3, 0.7)) == pytest.approx(0.027)
     assert float(escape_probability(60, 60, 3, 1, 0.7)) == pytest.approx(0.3)
     assert float(escape_probability(60, 60, 1, 3, 0.7, accounts=10)) == pytest.approx(3 * 2 / (10 * 9 * 8))

@@ -1,4 +1,6 @@
-"""Tasks in flight, against sums over all ways to fill seats, and against a market of stakes."""
+"""The theory of tasks in flight. Its draws are compared with sums over all ways to fill seats, and its sales
+with a simulated market of stakes.
+"""
 
 from itertools import product
 from math import prod
@@ -46,7 +48,9 @@ def test_seats_are_filled_one_after_the_other(verifiers: int, accounts: int, bou
     ("overlap", "accounts", "tasks"), [(1, 3, 4), (2, 3, 5), (3, 5, 5), (3, 6, 4), (4, 9, 5)]
 )
 def test_tasks_bind_those_after_them(overlap: int, accounts: int, tasks: int) -> None:
-    """The expected values are sums over all sequences of the number of filled seats per task."""
+    """The expected values are sums over all possible sequences. A sequence holds the number of filled seats
+    of each task.
+    """
     v, redraws, unfilled = 2, 0.0, 0.0
     for filled in product(range(v + 1), repeat=tasks):
         chances, drawn = [], []

@@ -1,4 +1,4 @@
-"""Griefing factors, against the contracts' integer splits, and the thresholds for bonds and penalties."""
+"""Griefing factors, compared with the contracts' integer splits. Also the thresholds for bonds and penalties."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The price of hiring honest accounts, against sums by hand and the verifier's default offer."""
+"""The price of hiring honest accounts is compared with sums by hand, and with the verifier's default offer."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""The verifier's dilemma: equilibria against deviations, payoffs against sums, and remedies' thresholds."""
+"""The verifier's dilemma: no deviation from an equilibrium pays, payoffs equal sums over events, and the
+thresholds of the remedies are correct.
+"""
 
 from itertools import product
 from typing import Any
@@ -25,7 +27,9 @@ SOLVER: dict[str, float] = {"share": 0.5, "price": 100, "gain": 40, "stake": 300
 
 
 def solver_gains(checking: float, hit: float, solver: dict[str, float]) -> float:
-    """The gain of cheating over honest work against a verifier that replays with chance `checking`."""
+    """How much more a solver gains by cheating than by honest work, if the verifier replays with chance
+    `checking`.
+    """
     caught = checking * hit
     return solver["share"] * solver["cost"] + solver["gain"] - caught * (solver["stake"] + solver["price"])
 
@@ -91,8 +95,8 @@ def test_plain_attestations_leave_the_classic_rates() -> None:
 
 
 def test_committee_gain_sums_over_the_other_finders() -> None:
-    """The gain equals a direct sum over all combinations of which others find the fraud, whether there is a
-    hit, and whether the convicted segment is held.
+    """The gain equals a direct sum over all combinations of three facts: which of the other verifiers find
+    the fraud, whether there is a hit, and whether the convicted segment is held.
     """
     hit, z, verifiers, duty = 0.25, 0.2, 4, PLAIN
     total = 0.0

@@ -1,4 +1,6 @@
-"""Redraws of silent seats, against sums over the silences of each seat, and at their limits."""
+"""The formulas for redraws of silent seats, compared with sums over the silences of each seat, and checked at
+their limits.
+"""
 
 from itertools import product
 from typing import Any

@@ -1,4 +1,6 @@
-"""Second looks: closed forms against all picks and orders of lookers, and against the protocol's bounds."""
+"""Second looks: the closed forms are compared with sums over all picks and all orders of lookers, and with
+the protocol's bounds.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,8 @@ def recommended(segments: int) -> Looking:
 
 @pytest.mark.parametrize(("slots", "chance"), [(1, 0.3), (2, 0.5), (3, 0.1), (3, 1.0)])
 def test_looks_of_each_level_are_counted_as_they_are_picked(slots: int, chance: float) -> None:
-    """The expected means are sums over all coins, one per slot and level. A slot is picked only if it was on
-    the level below.
+    """The expected means are sums over all outcomes of coins. There is one coin for each slot and level. A
+    level can pick a slot only if the level below picked it; the first level can pick every slot.
     """
     means = [0.0] * 4
     for coins in product((0, 1), repeat=4 * slots):

@@ -171,7 +171,9 @@ class Stand:
         self.auction = Auction(self.context, self.failures)
 
     def free_disk(self, but: int | None = None) -> int:
-        """The part of `disk` that is left by the unwritten checkpoints of all tasks except `but`."""
+        """The bytes of `disk` that remain once the unwritten checkpoints of all tasks except `but` are
+        subtracted; at least 0.
+        """
         return max(0, self.disk - self.unwritten(but))
 
     def unwritten(self, but: int | None = None) -> int:

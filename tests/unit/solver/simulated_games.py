@@ -151,7 +151,9 @@ class Machine:
         return self.late
 
     def _wait(self, seconds: float) -> None:
-        """Advance to the next look that finds something new. The solver calls this when nothing is due."""
+        """Advance to the next time at which the solver looks at the games and finds something new. The solver
+        calls this when nothing is due.
+        """
         for game in self.games:
             game.settle(self.now)
         if self.late or all(game.over for game in self.games):

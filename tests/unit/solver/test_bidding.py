@@ -77,8 +77,8 @@ TERMS = Terms(
 
 
 def test_a_task_whose_states_its_line_cannot_serve_in_time_is_refused() -> None:
-    """A solver must serve 100 bytes within 5 s, half of the attestation period, to the seat or to each of 7
-    jurors.
+    """A solver must serve 100 bytes to the seat, or to each of 7 jurors, within 5 s. That is half of the
+    attestation period.
     """
     assert isinstance(decide(TERMS, replace(FIGURES, uplink=20.1)), Offer)
     refused = decide(TERMS, replace(FIGURES, uplink=19.9))
@@ -115,7 +115,9 @@ def test_the_floor_is_twenty_seconds_of_machine_and_power_and_gas_with_half_as_m
 
 
 def test_capital_is_the_penalty_until_the_submission_and_the_stake_until_the_end_of_the_challenges() -> None:
-    """Capital costs a tenth per 50 s: on 100 units until the submission (30 s), then on 500 for 5 + 20 s."""
+    """Capital costs a tenth of the locked amount per 50 s. 100 units are locked until the submission (30 s),
+    and then 500 units for 5 + 20 s.
+    """
     terms, costs = replace(TERMS, delay_penalty=100), replace(COSTS, capital=0.1 * YEAR / 50, gas=0.0)
     found = floor(terms, 20.0, costs, 5)
     assert found == Floor(machine=30, power=10, capital=6 + 25, delay=0, gas=0, margin=36)
@@ -137,8 +139,8 @@ def test_the_risk_of_delay_makes_the_floor_worth_its_while() -> None:
 
 
 def test_a_false_challenge_costs_gas_two_replays_and_the_stakes_capital_for_a_game() -> None:
-    """Two replays of 5 s cost 2 units a second. The game takes 390,000 gas, and 670,000 gas cost 10 units.
-    The capital is 500 units for 2,100 s, at a tenth per 50 s.
+    """Each of two replays takes 5 s and costs 2 units a second. The game takes 390,000 gas, at 10 units for
+    670,000 gas. The stake of 500 units is locked for 2,100 s, and its capital costs a tenth per 50 s.
     """
     assert game_cost(TERMS, 1e6, COSTS) == 20 + 1 + 6
     assert game_cost(TERMS, 1e6, replace(COSTS, capital=0.1 * YEAR / 50)) == 27 + 2_100
@@ -261,7 +263,9 @@ def test_each_move_needs_two_blocks_too() -> None:
 
 
 def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> None:
-    """Sixteen replays take 240 s at a third of the rates. 810 of 1,050 s are left for 666 steps of 1.21 s."""
+    """At a third of the rates, sixteen replays take 240 s. That leaves 810 of 1,050 s for waiting: enough for
+    666 steps of 1.21 s each.
+    """
     for_hours = replace(TERMS, segment_steps=3_600, clock=10**6)
     assert isinstance(decide(TERMS, replace(FIGURES, taken={"task 2": for_hours})), Offer)
     long_step = replace(for_hours, step_operations=1_300_000)
@@ -278,7 +282,9 @@ def test_no_step_of_its_own_may_hold_the_defence_of_another_task() -> None:
 
 
 def test_games_of_all_tasks_together_are_to_be_answered_in_time() -> None:
-    """Each task needs 240 s of 1,050 s, plus 666 s of waiting for steps. One task fits, but two do not."""
+    """Each task needs 240 s of 1,050 s. Waiting for steps takes 666 s more, which count only once. One task
+    fits, but two do not.
+    """
     assert isinstance(decide(TERMS, FIGURES), Offer)
     decision = decide(TERMS, replace(FIGURES, taken={"task 2": TERMS}))
     assert decision == Refusal(
@@ -292,11 +298,12 @@ def test_games_of_all_tasks_together_are_to_be_answered_in_time() -> None:
 
 
 def test_a_program_that_is_not_known_counts_by_its_terms() -> None:
-    """Until a program's bundle is read, a task that the solver considers counts without traces. A task that
-    the solver has taken counts with the most that its terms allow.
+    """A program is not known until its bundle is read. A task with such a program counts without traces while
+    the solver considers it. Once the solver has taken the task, it counts with the most traces that its terms
+    allow.
 
-    In each game, this most is one run of the step at 10^6 operations a second, and 107 hashings of a value
-    that has one byte for every seven operations of the step.
+    In each game, these are one run of the step at 10^6 operations a second, and 107 hashings of a value that
+    has one byte for every seven operations of the step.
     """
     assert decide(TERMS, replace(FIGURES, traces={})) == decide(TERMS, FIGURES)
     other = replace(TERMS, program_id=b"\2" * 32, clock=880)

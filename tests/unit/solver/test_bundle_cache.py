@@ -1,4 +1,6 @@
-"""Bundles before and after a task is won: first in the candidates' folder, then with the bundles of kept tasks."""
+"""Until a task is won, its bundle lies in the candidates' folder. Afterwards it lies with the bundles of kept
+tasks.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ from tests.chain.trees import terms
 from tests.unit.solver import tiny
 
 NEVER: Any = None
-"""A placeholder for the executor and others that bundles do not use."""
+"""A placeholder for the executor and for other parts of a context that bundles do not use."""
 CLIENT: Any = SimpleNamespace(connection=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN))
 Usage = namedtuple("Usage", "total used free")
 

@@ -46,8 +46,8 @@ def test_sent_never_shrinks_and_a_stage_does_not_reset_it(tmp_path: Path) -> Non
 
 
 def test_what_every_look_asks_for_is_as_on_disk(tmp_path: Path) -> None:
-    """The answers equal what is on disk, also after changes of stage and after restarts. They do not read the
-    disk.
+    """The database's answers equal what is on disk, also after changes of stage and after restarts. It gives
+    them without reading the disk.
     """
     kept = Database(tmp_path / "solver.sqlite", MINE)
     for task, stages in enumerate(

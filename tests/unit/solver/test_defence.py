@@ -74,8 +74,8 @@ def test_no_clock_runs_out_whatever_is_asked_in_sixteen_games(
 
 
 def play(games: list[list[tuple[int, int]]], inclusion: int) -> list[int]:
-    """The seconds that the solver's clock runs in each game. The solver always answers the game with the
-    least time left first.
+    """The seconds that the solver's clock runs in each game. Among the games that wait for an answer, the
+    solver always answers the one with the least time left.
 
     A game's clock runs from a question until the answer is mined. All games are opened at once.
     """

@@ -1,4 +1,4 @@
-"""GPU readings: in words, as metrics, and as the power that GPUs may draw."""
+"""GPU readings: their description in words, their metrics, and the power that the GPUs may draw."""
 
 from __future__ import annotations
 

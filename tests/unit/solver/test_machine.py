@@ -83,7 +83,9 @@ def test_a_yardstick_consists_of_its_family(family: Family) -> None:
 
 
 def test_calls_with_a_kernel_do_not_hide_the_primitives_beside_them() -> None:
-    """A step of `sgd` costs what hashing its values takes, which is far more than running it."""
+    """A step of `sgd` costs as much as hashing its values, because hashing them takes far more than running
+    the step.
+    """
     x = TensorType(DType.F32, (1 << 14,))
     b = Builder("step")
     p, g, rate = b.input(x), b.input(x), b.constant(DType.F32, (), 0.5)

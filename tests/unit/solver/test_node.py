@@ -37,7 +37,7 @@ ME, RIVAL = "0x" + "cd" * 20, "0x" + "ab" * 20
 
 
 class Stand:
-    """A node on a simulated chain of a few fields, which tests change."""
+    """A node on a simulated chain. The chain has a few fields, and the tests set them."""
 
     def __init__(self, folder: Path) -> None:
         self.status = TaskStatus.TRAINING
@@ -62,7 +62,7 @@ class Stand:
         self.viewing = False
 
     def task(self, task: int) -> SimpleNamespace:
-        """The task's view; reads outside a block's view are counted."""
+        """The fields of the task. Counts the call in `outside` if no view of a block is open."""
         self.outside += not self.viewing
         return SimpleNamespace(
             task=task,
@@ -362,7 +362,7 @@ def test_on_a_real_chain_no_address_of_this_machine_is_announced(stand: Stand) -
 
 @pytest.fixture
 def both(stand: Stand) -> Iterator[tuple[SolverNode, SolverNode]]:
-    """The node of an earlier deployment, and that of the newest, which has no task."""
+    """The node of an earlier deployment, and the node of the newest deployment. The second node has no task."""
     stand.earlier = 1
     new = stand.node()
     (old,) = new._earlier

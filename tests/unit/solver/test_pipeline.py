@@ -1,4 +1,4 @@
-"""Checkpoints kept during training despite failures and kills: in order, whole, in bounded memory."""
+"""During training, checkpoints are kept in order, whole and in bounded memory, despite failures and kills."""
 
 from __future__ import annotations
 
@@ -253,7 +253,9 @@ def test_close_keeps_what_was_put_and_ends_the_thread(kept: RunStore, store: Gat
 
 
 def test_the_size_is_the_last_to_grow(kept: RunStore) -> None:
-    """Another thread that reads the size finds the leaf in the tree and the row in the database."""
+    """When a leaf is added to the tree, its row is already in the database, but the size has not grown yet.
+    So another thread that reads the size finds every leaf and row that the size counts.
+    """
     found: list[tuple[int, int]] = []
 
     class Watched(ProgressTree):

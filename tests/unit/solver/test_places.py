@@ -46,8 +46,8 @@ def test_room_is_what_trainings_leave_and_none_beside_one_that_was_not_read() ->
 
 
 def test_what_submitted_tasks_keep_is_no_room() -> None:
-    """On a CPU, a submitted task keeps in memory the data that was read, but not the data that is mapped. On
-    a GPU, it keeps what a game takes there.
+    """The memory that a submitted task keeps is not free for other tasks. On a CPU, this is the data that was
+    read into memory; mapped data does not count. On a GPU, it is what a game about the task takes there.
     """
     places = Places(("cpu", "cuda:0"), lambda _device: 100 * WORKSPACE, lambda device: device != "cpu")
     assert places.keeps("cpu", ONE, Held(maps=9, read=7)) is None

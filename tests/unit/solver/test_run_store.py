@@ -17,7 +17,7 @@ from tests.unit.solver import tiny
 
 
 def silent(_number: int, _state: object) -> None:
-    """No progress bar."""
+    """A progress callback that shows nothing."""
 
 
 def whole_run() -> list[dict[str, torch.Tensor]]:

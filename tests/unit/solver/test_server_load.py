@@ -358,7 +358,7 @@ class Counted(BytesIO):
         return super().read(size)
 
     def close(self) -> None:
-        """Note that nothing more will be read."""
+        """Close the file, and set `ended` to record that nothing more will be read."""
         super().close()
         self.ended.set()
 

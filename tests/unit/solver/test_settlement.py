@@ -68,7 +68,9 @@ def test_a_claim_is_ended_once_the_claimant_had_time_to(
     now: int,
     sent: list[str],
 ) -> None:
-    """No claims are looked up for a task whose terms have no juries."""
+    """The solver ends an open claim only `GRACE` seconds after the claimant could have ended it. For a task
+    whose terms have no juries, no claims are looked up.
+    """
     view = cast(TaskView, SimpleNamespace(task=7, status=TaskStatus.SUBMITTED))
     seen = Observation(view, now)
     monkeypatch.setattr(settlement, "observe", lambda _client, _view: seen)

@@ -126,11 +126,10 @@ def test_what_waits_is_left_alone_until_something_has_changed(
 
 
 def test_a_task_waits_until_the_program_of_a_task_beside_it_is_known(stand: Stand) -> None:
-    """After a restart, until the bundle of a taken task is read, the task's games count as the most that its
-    terms allow.
+    """After a restart, the program of a taken task is not known until the task's bundle is read. Until then,
+    the work of the task's games is assumed to be the most that its terms allow.
 
-    Here that is more than five hours. It would be 36 minutes if the traces of the task's program took
-    nothing.
+    Here that takes more than five hours. It would take 36 minutes if the traces of the program took nothing.
     """
     program = b"\7" * 32
     other = replace(stand.market.offer, program_id=program, step_operations=5 * 10**9, clock=3_600)
@@ -162,7 +161,9 @@ def test_tasks_that_fill_the_memory_of_each_device_let_the_next_one_wait(stand: 
 
 
 def submitted(stand: Stand, task: int) -> None:
-    """Submit another task with the same program and another bundle, on device "a"."""
+    """Add a task that the solver has submitted, on device "a". Its program is that of the other tasks, its
+    bundle is a different one.
+    """
     stand.market.bundles[task] = bytes([task]) * 32
     stand.market.post(task)
     stand.market.change(task, status=TaskStatus.SUBMITTED, bidder=ME)
@@ -194,9 +195,7 @@ def test_what_submitted_tasks_keep_in_memory_is_not_free_for_the_next(
 def test_a_bundle_for_which_the_others_leave_no_memory_maps_waits(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise the task would be won but could not be loaded until another task is over, and the penalty
-    would be lost.
-    """
+    """If such a task were won, it could not be loaded until another task is over, and the penalty would be lost."""
     monkeypatch.setattr(trainings, "MAPS_FOR_TASKS", 25)
     stand.places.expect(stand.market.offer.program_id, 1)
     tasks = 1, 2, 3, 4

@@ -53,8 +53,8 @@ def test_derived_amounts_are_within_every_bound(case: tuple[Setting, Parameters]
 def test_no_number_of_false_segments_pays_whatever_the_cheater_gets_back(
     case: tuple[Setting, Parameters], false: int, millionths: int
 ) -> None:
-    """Cheating does not pay even if the cheater gets back the restitution, the greater of the two rewards,
-    and the price, whatever the price is.
+    """Cheating does not pay even if the cheater gets back three amounts: the restitution, the price, and the
+    greater of the two rewards. The price may be any amount up to the budget.
     """
     made, _ = case
     amounts = derive(made, RULES)
@@ -136,11 +136,12 @@ def test_a_stake_that_is_given_bounds_what_is_paid_from_it() -> None:
 
 
 def test_trust_costs_less_than_an_eighth_of_the_price_on_a_rollup() -> None:
-    """The figures by hand. By n / K >= (G + p / K) / (h (S - R + p)), S is 28.05 budgets plus the reward.
+    """The expected figures, computed by hand in units of the budget. The condition n / K >= (G + p / K) / (h
+    (S - R + p)) gives a stake S of 28.05 plus the reward.
 
-    If the price is also given back, and the exact chances of three seats are used, S is 29.4 budgets plus the
-    reward and the restitution. With the restitution, and the retrainers' reward of 3 budgets, S is 33.4. Fees
-    are 3 x 1.1 / 60, and capital is 33.4 x 10 % x 5 / 365.
+    If the cheater also gets the price back, and the chances of three seats are exact, S is 29.4 plus the
+    reward and the restitution. The retrainers' reward is 3 and the restitution is 1, so S is 33.4. Fees are 3
+    x 1.1 / 60, and capital is 33.4 x 10 % x 5 / 365.
     """
     made = on_l2()
     audit = Audit(60, 1, 3, 7 * ONE // 10)

@@ -1,4 +1,6 @@
-"""Open descending bids and the bound on their time. `tests/unit/vectors` compares bids with bids.json."""
+"""Tests of the open bidding with descending bids, and of the bound on its time. `tests/unit/vectors` compares
+bids with bids.json.
+"""
 
 from __future__ import annotations
 

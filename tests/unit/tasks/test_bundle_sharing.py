@@ -85,7 +85,9 @@ def test_zeros_come_in_every_type_and_shape(dtype: DType, shape: tuple[int, ...]
 
 
 def test_mapped_bools_of_a_dataset_take_no_memory(tmp_path: Path) -> None:
-    """A stranger chooses the size of these bools, which are kept for as long as the task is."""
+    """Bools of a mapped dataset are used in place, without a copy. A stranger chooses their size, and they
+    are kept as long as the task.
+    """
     type_ = TensorType(DType.BOOL, (1 << 20,))
     b = Builder("step")
     flags, data = b.input(type_), b.input(type_)

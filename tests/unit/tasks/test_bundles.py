@@ -116,7 +116,9 @@ def of_tensors(count: int, elements: int) -> Bundle:
 
 @pytest.mark.parametrize("elements", [1, 4_096])
 def test_a_bundle_of_many_tensors_keeps_no_file_open(elements: int, tmp_path: Path) -> None:
-    """Otherwise a stranger's bundle could use up all files that a node may open."""
+    """A fetched bundle of many tensors keeps no file open. Otherwise a stranger's bundle could use up all
+    files that a node may open.
+    """
     many = of_tensors(400, elements)
     bundle_hash = write_bundle(many, tmp_path / "bundle")
     before = len(os.listdir("/proc/self/fd"))

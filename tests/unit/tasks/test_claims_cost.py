@@ -9,9 +9,9 @@ from protocol.tasks.amounts import YEAR, derive
 from tests.unit.tasks.priced import DAY, on_l2
 
 CLAIM = RECOMMENDED.draw_delay + 2 * DAY + 2 * move_time(RECOMMENDED, DAY)
-"""Seconds by which a last-second claim delays a task, with a day to attest.
+"""Seconds by which a claim delays a task, if it is made in the last second and seats have a day to attest.
 
-It is the time for the claim's draw, votes, objection and openings, and for attesting again.
+This is the time for the claim's draw, votes, objection and openings, and for attesting again.
 """
 
 

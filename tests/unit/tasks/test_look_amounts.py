@@ -1,4 +1,6 @@
-"""Derived chances and locks of second looks deter, and no other chance of a look costs less."""
+"""Second looks: the derived chances and locks deter seats from skipping their work, and no other chance of a
+look costs less.
+"""
 
 from dataclasses import replace
 from fractions import Fraction

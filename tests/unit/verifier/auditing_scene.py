@@ -184,7 +184,7 @@ class Scene:
         return [job.what for job in jobs]
 
     def expected(self, one: Seat, seed: bytes = AUDIT.seed) -> tuple[bytes, bytes]:
-        """The expected digest and salt hash of an own seat."""
+        """The digest and the salt hash that one of the verifier's seats is expected to attest."""
         own = salted(self.clients[one.account], 1, one, seed)
         digests = [digest_of(own.salt, segment) for segment in (*SEGMENTS[one.number], RESULT)]
         return seat_digest(digests[:-1], digests[-1]), own.hash

@@ -1,8 +1,8 @@
 """A verifier's seats, answers and games in simulated time, on a machine that runs at a third of its rates.
 
 The node's real `finds_worker`, `first_due` and `may_begin` decide which job gets a worker and whose step
-begins. Jobs are offered at each look, with the node's deadlines. A running step is never interrupted: more
-urgent steps start beside it and share the machine with it.
+begins. Each time the simulated node looks at the chain, jobs are offered with the node's deadlines. A running
+step is never interrupted: more urgent steps start beside it and share the machine with it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Running:
     ask: Ask
     step: int = 0
     left: float = 0.0
-    """Seconds left of the running step; 0 while it waits for its turn."""
+    """Seconds left of the step that is running; 0 if no step of the piece is running."""
 
 
 class Machine:
@@ -185,7 +185,9 @@ class Machine:
                     self._look = min(self._look, self._next_look(self._now))
 
     def _free(self, ended: _Running) -> None:
-        """Free a worker, which takes the waiting job that is due first."""
+        """Free the worker of a piece that has ended. The worker takes the waiting job that is due first, if
+        there is one.
+        """
         for name, pool in self._pools.items():
             if ended not in pool:
                 continue
@@ -199,10 +201,11 @@ class Machine:
 
 
 def random_duties(random: Random, clocks: Clocks) -> tuple[list[Duty], list[Standing]]:
-    """Seats, answers and games that are asked for at random times, and accounts that are drawn repeatedly.
+    """Duties, and the offers of accounts that are drawn repeatedly. The duties are seats, answers and games
+    that are asked for at random times, and the seats of these accounts.
 
-    Each draw gives an account as much work as its offer accepts. The windows of the other seats, of answers
-    and of games are chosen later.
+    Each draw gives an account as much work as its offer accepts. The windows of all other duties are not set
+    here; the caller chooses them.
     """
     duties = []
     most = random.choice((1.0, 3.0, inf))

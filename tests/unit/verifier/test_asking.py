@@ -1,7 +1,7 @@
-"""Games that ask for a step tree. An accusation drops such a game in time.
+"""Games that ask for a step tree. An accusation also drops such a game, if there is still time to drop it.
 
-Once nobody can be accused any more, the game is dropped, or continues against a solver whose tree is false.
-No further such game is opened.
+Once nobody can be accused any more, the game continues if the solver's tree is false; otherwise it is
+dropped, if there is still time. No further game of this kind is opened.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ class Asking(Scene):
             job.work()
 
     def accuses(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
-        """The games that accusations drop now (`accusing.NO_GAME` for none), and the deadline of each accusation."""
+        """Make the accusations that are due, without sending them. For each, returns the game that it drops
+        (`accusing.NO_GAME` if none) and the accusation's deadline.
+        """
         games: list[int] = []
         monkeypatch.setattr(accusing, "_accuse", lambda *call: games.append(call[-1]))
         jobs = list(accusing.jobs(self.context, self.seen()))
@@ -139,9 +141,9 @@ def test_an_accusation_drops_the_game_within_a_move_time(
 
 
 def test_a_game_that_is_shorter_than_a_move_time_is_dropped_in_its_clock(scene: Asking) -> None:
-    """The look has spent 5 s of its clock. It can drop the game for 5 s plus a move time from now, but not
-    after the game's deadline. If a move time is as long as the clock, it can drop the game until the
-    deadline.
+    """The look has spent 5 s of its clock, so its turn counts as begun 5 s from now. It can drop the game
+    until one move time after that, but not after the game's deadline. If a move time is as long as the clock,
+    the deadline is the limit.
     """
     state = replace(scene.state, challenger_spent=5)
     assert state.droppable_until(CLOCK, MOVE_TIME) == NOW + 5 + MOVE_TIME
@@ -151,7 +153,9 @@ def test_a_game_that_is_shorter_than_a_move_time_is_dropped_in_its_clock(scene: 
 def test_nobody_is_accused_before_the_asking_game_can_be_dropped(
     scene: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another game brought the step tree while the look's game waits for a place."""
+    """Another game has already brought the step tree, but the look's own game still waits for a place. Until
+    the look can drop its game, it accuses nobody.
+    """
     last = scene.state
     scene.state = replace(last, deadline=NEVER)
     assert scene.state.waits

@@ -205,9 +205,9 @@ def test_what_a_challenged_solver_withholds_is_attested_by_ones_own_run(database
 def test_a_challenged_task_is_run_after_other_own_seats_and_only_for_one_that_can_attest(
     database: Database,
 ) -> None:
-    """The run of a challenged task comes after the own seats of other tasks, but before the segments of
-    others' seats, because a whistleblower may never finish those. There is no run if no own seat can attest
-    any more.
+    """The run of a challenged task comes after the own seats of other tasks. It comes before the segments of
+    others' seats, because a whistleblower may never finish these segments. There is no run if no own seat can
+    attest any more.
     """
     scene = Scene(database, Withheld(), whistleblow=True)
     scene.due(DRAWN)
@@ -242,9 +242,9 @@ def test_a_seat_that_has_claimed_waits_for_its_jury(database: Database) -> None:
 
 
 def test_replays_of_own_seats_are_due_and_all_others_come_after_what_is_due(database: Database) -> None:
-    """Two own seats are due within 30 s, one with segments 1 and 2, the other with segment 2.
+    """Two own seats are due within 30 s. One has segments 1 and 2, the other has segment 2.
 
-    A step takes a second at a third of the rates.
+    A step takes one second, because work is reckoned at a third of the rates.
     """
     scene = Scene(database, Replays(), whistleblow=True)
     material = scene.material.terms

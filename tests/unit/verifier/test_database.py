@@ -199,7 +199,9 @@ def test_a_challenge_that_only_asks_is_not_the_solvers_and_goes_on_against_it(tm
 
 
 def test_a_challenge_that_only_asked_makes_room_for_one_of_the_solver(tmp_path: Path) -> None:
-    """The look accused a seat and is now accused itself, so its account may have to play."""
+    """The account's look accused a seat, so the challenge that only asked is over. Now the look is accused in
+    turn, so the account may have to play a game against the solver.
+    """
     database = opened(tmp_path)
     asking = Challenge(4, LOOK, ACCOUNT, 2, A, A + B, asks=True)
     database.put_challenge(asking)

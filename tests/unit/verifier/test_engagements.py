@@ -107,7 +107,9 @@ def test_with_looks_places_owe_answers_also_when_they_are_attested(stand: Stand)
 
 
 def test_a_seat_whose_solver_is_challenged_leaves_its_time_to_the_game(stand: Stand) -> None:
-    """The seat's work does not count even before a bond is at stake, because the game is the work to be admitted."""
+    """The seat's own work does not count in addition to the game, because the game is the work to be
+    admitted. This holds already before a bond is at stake.
+    """
     mine = stand.challenge(TASK, at_stake=False)
     stand.engagements.see(SEEN)
     assert stand.beside(mine) == []

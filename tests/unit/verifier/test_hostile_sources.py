@@ -169,7 +169,9 @@ class Noting:
 
 
 def test_once_the_solver_did_not_serve_others_come_first_in_no_order_of_theirs() -> None:
-    """In a fixed order, accomplices that voted first could use up the seat's time one after the other."""
+    """After the solver did not serve, the other sources are asked before it, in random order. If their order
+    were fixed, accomplices that voted first could use up the seat's time one after the other.
+    """
     asked: list[str] = []
     first = set()
     for _ in range(16):

@@ -162,7 +162,7 @@ def test_a_salt_is_shown_once_its_seat_has_attested_under_it(chain: Chain, datab
 
 
 def test_who_attests_under_a_salt_that_everybody_knows_loses_again(chain: Chain, database: Database) -> None:
-    """A seat's salt is the same when its account is drawn for the seat again."""
+    """If the same account is drawn for the same seat again, it attests under the same salt."""
     one = informer(chain, database)
     for word in [chain.word] * 2:
         chain.word = word

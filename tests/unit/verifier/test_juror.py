@@ -104,7 +104,7 @@ class Scene:
         )
 
     def _ask(self, _committed: object, segments: Sequence[int]) -> None:
-        """Note that the source has served these segments."""
+        """Record that the source was asked for these segments and has served them."""
         self.asked += segments
         self.served.update(segments)
 

@@ -173,8 +173,8 @@ def test_what_is_revealed_is_compared_after_the_time_for_challenges_too(
 def test_the_bond_of_an_accusation_that_nobody_judges_is_fetched(
     scene: Scene, status: TaskStatus, looker: str, accused: str, due: list[int]
 ) -> None:
-    """The accused seat fetches the bond if the solver was convicted, and the look fetches it if a jury ended
-    the task.
+    """If the solver was convicted, the account of the accused seat fetches the bond. If a jury ended the
+    task, the account of the look that accused the seat fetches it.
     """
     scene.stands = replace(STANDS, accused=bytes(32), accusations=1)
     scene.look, scene.seat = replace(scene.look, account=looker), replace(scene.seat, account=accused)

@@ -28,7 +28,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def share(scene: Scene, ours: bool) -> None:
-    """Let the look's account belong to this process and, if `ours`, also the account at which it looks."""
+    """Let the look's account belong to this process. If `ours`, the account that is looked at belongs to it too."""
     context: Any = scene.context
     context.terms = lambda _task: SimpleNamespace(segments_per_verifier=1, jurors=3, move_time=20)
     context.work_by = lambda until: until
@@ -40,8 +40,8 @@ def share(scene: Scene, ours: bool) -> None:
 def test_a_lock_is_taken_from_a_stranger_alone_that_opened_nothing(
     database: Database, monkeypatch: pytest.MonkeyPatch, ours: bool
 ) -> None:
-    """A seat has opened nothing, because the time for opening passed while the process was down. Its lock is
-    taken only if it belongs to another process.
+    """The seat that is looked at has opened nothing, because the time for opening passed while its process
+    was down. Its lock is taken only if the seat belongs to another process than the look.
     """
     monkeypatch.setattr(looking, "digest_parts", lambda *_: None)
     monkeypatch.setattr(looking, "salted_seats", lambda *_: [None])

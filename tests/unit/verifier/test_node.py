@@ -87,7 +87,7 @@ def test_a_withdrawal_that_failed_is_tried_again(node: VerifierNode, monkeypatch
 
 
 def test_the_bond_that_is_being_made_ready_is_not_withdrawn(node: VerifierNode) -> None:
-    """Whether the withdrawal or the bond comes first, the bond is in the vault afterwards."""
+    """Whichever comes first, the withdrawal or the bond, the bond is in the vault afterwards."""
     bond, vault = 20 * TOKEN, {"free": 20 * TOKEN}
     asked, go = Event(), Event()
 

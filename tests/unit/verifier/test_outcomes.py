@@ -1,5 +1,5 @@
-"""What a verifier has noted as final is taken back when the blocks that it was read from are replaced. The
-database is the real one.
+"""A verifier notes what is final. If the blocks from which it read this are replaced, it takes the note back.
+The database is the real one.
 """
 
 from __future__ import annotations

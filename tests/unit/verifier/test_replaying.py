@@ -198,7 +198,9 @@ def test_a_result_that_is_not_served_and_not_true_is_different(tmp_path: Path) -
 
 
 def test_a_false_result_that_is_served_is_held(tmp_path: Path) -> None:
-    """The served result is the committed one. Only replays find which segment is false."""
+    """A false result that is served is found equal if it is the committed one. Only replays find which
+    segment is false.
+    """
     told = Told(CHEATING, checkpoint_roots(CHEATING))
     assert replayer(tmp_path, told).audit(committed(CHEATING), RESULT) == Equal(digests(CHEATING, RESULT))
 
@@ -239,8 +241,8 @@ def test_roots_of_another_tree_are_not_taken_for_the_committed_ones(tmp_path: Pa
 
 
 def test_bytes_that_no_tensor_has_do_not_pass_for_a_state(tmp_path: Path) -> None:
-    """The committed root of checkpoint 1 is over a NaN that is not canonical. No honest replay gives that
-    root, so segment 1, which ends there, is false.
+    """The committed root of checkpoint 1 is the root of bytes with a NaN that is not canonical. No honest
+    replay gives that root, so segment 1, which ends at checkpoint 1, is false.
     """
     states = run()
     state = dict(states[4])

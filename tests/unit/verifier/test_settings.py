@@ -56,7 +56,9 @@ def test_an_offer_follows_from_what_the_machine_does_and_costs() -> None:
 
 
 def test_default_offers_pass_over_terms_without_time_for_the_replays() -> None:
-    """A task that no honest account could attest in time gets too little stake for solvers to bid on it."""
+    """A default offer does not accept a task whose replays take longer than the time for them. So a task that
+    no honest account could attest in time gets too little stake for solvers to bid on it.
+    """
     offer = replace(settings().offer(640 * TOKEN, 0, seats(settings())), fee=0)
     fits = replace(
         terms(), step_operations=2**40, segments_per_verifier=1, move_time=1, seat_lock=100 * TOKEN
@@ -99,8 +101,9 @@ def test_the_least_fee_of_a_seat_is_its_gas_and_its_stakes_capital() -> None:
 def test_default_offers_take_the_recommended_terms_from_some_budget_on(
     chain: Chain, tokens: int, from_budget: int
 ) -> None:
-    """From `from_budget` on, the fee of a look reaches the default floor at the gas price of the terms. Here,
-    the fee of a look equals the fee of a seat.
+    """With a budget of at least `from_budget`, the fee of a look reaches the minimum of the default settings,
+    computed at the gas price of the terms. With a smaller budget, it does not. In these terms, the fee of a
+    look equals the fee of a seat.
     """
     least = settings().least_seat_fee(tokens * TOKEN, int(chain.gas_price * 10**9)).units
     for budget in (from_budget - 1, from_budget, 10 * from_budget):

@@ -1,5 +1,5 @@
-"""Elementary functions that have no rule, composed of functions that have one. Unless noted, errors are a few
-units in the last place.
+"""Elementary functions for which no rule applies, composed of functions that have rules. Unless noted, errors
+are a few units in the last place.
 """
 
 from __future__ import annotations

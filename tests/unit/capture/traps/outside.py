@@ -1,4 +1,4 @@
-"""State that a step leaves on tensors, modules and packages; compilation checks and TorchScript."""
+"""Steps that leave state on tensors, modules or packages; checks for compilation; TorchScript."""
 
 from __future__ import annotations
 
