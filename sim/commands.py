@@ -180,8 +180,8 @@ def _workers(asked: Asked, question: Plan) -> Workers:
 
 
 def _conclude(results: Results, output: Output) -> dict[str, Any]:
-    """Write the report and print the findings. Return JSON data with the report's path, the findings and the
-    claims.
+    """Write the report and print the findings. Return JSON data: what was played (study, folder, digest,
+    points, number of rows), the report's path, the findings and the claims.
     """
     path = write_report(results)
     verdict, findings = results.answer, results.answer.findings

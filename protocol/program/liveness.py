@@ -44,8 +44,8 @@ def releases_of(reads_and_gives: Sequence[Sequence[int]]) -> list[tuple[int, ...
 
 
 def ancestors(program: Program, leaves: Collection[int], known: Collection[int] = ()) -> list[int]:
-    """The numbers of the instructions that must run to compute `leaves`, in order. The values `known` are
-    already available.
+    """The numbers, in ascending order, of the instructions that must run to compute `leaves`. The values
+    `known` are already available.
     """
     needed = {program.producer(leaf) for leaf in leaves if leaf not in known}
     for number in range(max(needed, default=-1), -1, -1):

@@ -157,8 +157,7 @@ class Closer:
 
     def _bonds(self, checks: Checks, line: int, number: int, first: Amounts | int = 0) -> Amounts:
         """The bond of one commitment of a party, (rows,). `line` is the party's place in the games. The
-        party's earliest commitments are skipped: `first` is how many of them. `number` counts the others from
-        0.
+        party's `first` earliest commitments are skipped, and `number` counts the later ones from 0.
         """
         games, bond = checks.games, self.parameters.bond
         if games.seats[line] != NO_SEAT or line >= checks.early:

@@ -35,7 +35,7 @@ class Tally:
     silent: Amounts
     """Accounts that lost part of their stake for silence."""
     looks: Amounts
-    """Number of locks that seats or looks lost because of a second look at them."""
+    """Second looks in which the looker attested or challenged."""
     caught: Amounts
     """Locks that looks have taken from seats or from other looks."""
     paid: Amounts

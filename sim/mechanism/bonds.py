@@ -1,8 +1,8 @@
 """The bond that a commitment to a challenge locks (contracts/src/Commitments.sol, `bondOf`).
 
 A seat locks the bond of the task's terms. Once the task has stalled, everybody locks that bond. Before that,
-the bond of a party without a seat doubles with each bond of the task beyond the first sixteen, so that nobody
-can delay an honest game for long.
+the bond of a party without a seat doubles with each of the task's bonds beyond sixteen that are held at the
+time, so that nobody can delay an honest game for long.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Griefing(Study):
 
     def extra(self) -> Mapping[str, Extra]:
         """Parameters of this study that the market does not have: how long each wait takes, what waiting
-        costs, and the share of silent verifiers.
+        costs, what a result is worth to its submitter, and the share of silent verifiers.
         """
         return {
             "yearly_rate": Extra(

@@ -210,8 +210,8 @@ class Seen:
         return float(self.points[number]["skip_share"])
 
     def _figure(self, here: Sequence[int], by: str) -> Figure:
-        """A plot of what an account gains by skipping (y axis) against the share of accounts that skip (x
-        axis). It has one line for each value of the parameter `by`.
+        """A plot of what skipping gains, in tokens per seat (y axis), against the share of accounts that skip
+        (x axis). It has one line for each value of the parameter `by`.
         """
         from sim.figures import Line, lines
 

@@ -37,7 +37,8 @@ class Source(Protocol):
         """Copy a file of at most `limit` bytes.
 
         Raises WrongFile if the file is longer, BundleRefused if the server's name leads to a forbidden
-        address, BundleUnavailable if the file cannot be read, and the errors of `into`.
+        address, BundleUnavailable if the file cannot be read or the time for the bundle is over, and the
+        errors of `into`.
         """
 
     def close(self) -> None:
