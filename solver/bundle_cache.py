@@ -58,8 +58,8 @@ def is_here(context: Context, terms: Terms) -> bool:
 def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
     """Fetch the bundle of a task that may be bid on, check it, and estimate its program's costs. Raises
     OSError, MemoryError, ChainError, and, if the task cannot be bid on, BundleError. The BundleError is
-    NoRoomYet if the bundle fits on the disk only without other candidates, and TensorsTooLarge if it does not
-    fit even without them.
+    NoRoomYet if the bundle does not fit on the disk while other candidates are there, and TensorsTooLarge if
+    it does not fit although no others are there.
     """
     load_torch()
     from protocol.execution.replay import Work

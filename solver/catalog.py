@@ -28,9 +28,8 @@ KEPT_RESULTS = 16
 
 READERS = 32
 """How many clients of one share of the server may wait for a checkpoint's tensor. All clients without a share
-count together as one share. Only that share can reach the limit: any other share belongs to one address,
-which has fewer connections than this. Each client costs a read and a hash, which take seconds for the largest
-tensors.
+count together as one share. Only that share can reach the limit, because any other share has fewer
+connections than this. Each client costs a read and a hash, which take seconds for the largest tensors.
 """
 
 

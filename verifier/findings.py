@@ -18,8 +18,8 @@ sources leave time for two others before the claim.
 class Committed:
     """A segment tree on the chain. `root` is its root, and `size` is the number of its leaves r_0 ….
 
-    If `size` is used as a segment number, it stands for the result. That segment has no steps, and the only
-    duty of its seat is to hold the result.
+    If `size` is used as a segment number, it stands for the result. That segment has no steps: all that it
+    requires of a seat is to hold the result.
     """
 
     root: bytes

@@ -17,8 +17,8 @@ from verifier.jobs import Job, unless_refused
 from verifier.seats import own_seats, releasable
 
 GRACE = 5
-"""Seconds that this verifier waits before it makes a call, so that a party with more interest in the call can
-make it first. If both made the call, the later one would revert and still cost gas.
+"""Seconds that this verifier waits before it makes a call that advances a task, so that a party with more
+interest in the call can make it first. If both made the call, the later one would revert and still cost gas.
 """
 SEATED = (TaskStatus.SUBMITTED, TaskStatus.UNPAID, TaskStatus.SETTLED, TaskStatus.VOID, TaskStatus.SLASHED)
 """Statuses of tasks that may have seats."""

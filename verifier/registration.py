@@ -19,7 +19,7 @@ from verifier.settings import VerifierSettings
 
 TRANSACTIONS = 10
 """A seat needs time for its transaction and for its waits for the machine. Every seat's period is assumed to
-be at least `TRANSACTIONS` times as long as that time. This holds even if the deployment allows shorter
+be at least `TRANSACTIONS` times as long as that time. This is assumed even if the deployment allows shorter
 periods, because no speed limit in an offer would exclude terms with such periods.
 """
 STEPS_SHARE = 0.1

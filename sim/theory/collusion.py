@@ -144,9 +144,9 @@ def concession_pays(
     """Return whether a solver loses less by convicting itself than by letting its deadline pass
     (`TaskMarket.expire`).
 
-    Expiry takes the delay penalty D, of which floor(D / 2) goes to the submitter. So a solver that is also
-    the submitter loses only the other half. Conceding pays if and only if the cost that `self_challenge`
-    returns is less than that loss. This is impossible if D <= ceil(S / 4), where S is the stake.
+    Expiry takes the delay penalty D, of which floor(D / 2) goes to the submitter. So a solver loses D, or D -
+    floor(D / 2) if it is also the submitter. Conceding pays if and only if the cost that `self_challenge`
+    returns is less than this loss. This is impossible if D <= ceil(S / 4), where S is the stake.
     """
     penalty = count("delay_penalty", delay_penalty, 0)
     if penalty > stake:

@@ -3,9 +3,9 @@ equilibrium.
 
 Three things are assumed: the result is right, every account has one stake unit, and all accounts attest.
 There are two kinds of accounts. The first kind replays both seats and looks. The second kind, the skippers,
-skips some replays, and reveals when it is looked at. A skipper is either a rubber stamp, which skips seats
-and looks, or a lazy looker, which skips only looks. If a looker replays and finds a skipper, it takes half of
-the skipper's lock; the other half burns. Amounts are token units as floats.
+skips some or all replays, and reveals when it is looked at. A skipper is either a rubber stamp, which skips
+seats and looks, or a lazy looker, which skips only looks. If a looker replays and finds a skipper, it takes
+half of the skipper's lock; the other half burns. Amounts are token units as floats.
 """
 
 from math import comb

@@ -169,8 +169,8 @@ def withholding_advantage(
 def least_retrained_stake(
     terms: Withheld, *, caught: float, saved: float = 0.0, retrained: float = 1.0
 ) -> float:
-    """Return the least stake at which withholding does not pay, assuming that juries find the data withheld
-    whenever they are.
+    """Return the least stake at which withholding does not pay, assuming that a jury never fails to find that
+    data are withheld.
 
     Somebody retrains with chance `retrained`. Rewards are fixed, and `burn` is a fixed share of the stake.
     The least stake is infinite if the cheater never loses any of its stake.
@@ -183,9 +183,9 @@ def least_retrained_stake(
 
 
 def _submitter(terms: Withheld) -> float:
-    """What a conviction costs the cheater in addition to the stake. Normally this is the lost price. If the
-    cheater is also the submitter, it pays the price to itself and recovers the restitution. The cost is then
-    negative: the restitution with a minus sign.
+    """What a conviction costs the cheater in addition to the stake. If the cheater is not the submitter, this
+    is the lost price. If it is also the submitter, it pays the price to itself and recovers the restitution.
+    The cost is then negative: the restitution with a minus sign.
     """
     return -terms.restitution if terms.shared else terms.price
 
