@@ -34,7 +34,7 @@ class Act:
     events: tuple[Event, ...]
 
     def event(self, name: str) -> Event | None:
-        """The first event with a name, or None."""
+        """The first event called `name`; None if there is none."""
         return next((event for event in self.events if event.name == name), None)
 
 

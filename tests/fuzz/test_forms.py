@@ -77,8 +77,8 @@ def types_of(form: str, r: Random) -> list[TensorType]:
 
 
 def attributes_of(name: str, r: Random) -> dict[str, Attribute]:
-    """A value for each keyword of a body. `keep_mask` also gets its axes; any other body that takes arbitrary
-    keywords gets kernel, stride, padding and dilation along y and x.
+    """A value for each keyword of a body. The body `keep_mask` also gets its axes; any other body that takes
+    arbitrary keywords also gets kernel, stride, padding and dilation along y and x.
     """
     keywords = inspect.signature(CATALOGUE[name]._body).parameters.values()
     names = [each.name for each in keywords if each.kind is each.KEYWORD_ONLY]
