@@ -174,7 +174,7 @@ class _Forms:
 
     @property
     def advantage(self) -> Floats:
-        """Advantage of each share over honest work."""
+        """Advantage of a cheater over honest work, for each false share in `SHARES`."""
         share = self.false / self.parameters.segments
         return advantage_at(
             self.caught, share=share, stake=self.parameters.stake + self.defence, kept=0, **self.money
