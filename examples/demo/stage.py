@@ -256,8 +256,11 @@ class Stage:
                 self._start_outsourcer(self.tasks[story.letter])
 
     def _register(self, index: int, level: int, own: Terms) -> None:
-        """Register an account that can be drawn only in the story with the terms `own`. It cannot be drawn
-        for the other tasks, because they are posted earlier, or because the account's offer excludes them.
+        """Register an account that can be drawn only for the task whose terms are `own`, which is posted
+        next.
+
+        It cannot be drawn for tasks that were posted before it registered. Its offer excludes those posted
+        later.
         """
         everything, fee = 2**64 - 1, own.seat_fee * 10**9 // own.seat_operations
         offer = Offer(everything, everything, own.seat_lock, fee, own.least_fee, own.seat_period)

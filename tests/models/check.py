@@ -104,7 +104,8 @@ def captured(training: Training) -> CapturedStep:
 def follow(
     step: CapturedStep, training: Training, theirs: torch.nn.Module
 ) -> tuple[float | None, float | None]:
-    """Compare kernels with bodies in the first step, then `STEPS` losses with torch's.
+    """Require the same bits from kernels as from bodies after the first step, and compare the losses of
+    `STEPS` steps with torch's.
 
     Returns `apart` and `own` of `Figures`.
     """

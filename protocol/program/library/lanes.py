@@ -157,11 +157,13 @@ def absorb(
     """The next base and feedback, f32 [N], from the present ones and the messages of 1 … 16 lanes.
 
     `lane`, i32 [], is this lane's number, counted from 0. `messages` holds this lane's last message without
-    its count, then the messages of all lanes in order. The next base is base - rate * (sum / members), where
-    members is the sum of the counts, but at least 1. The sum is exact for each number and is then rounded, as
-    is the result of every further operation. The next feedback is feedback + (1 - own count) * own message:
-    if this lane's message does not count, it returns to the feedback. Exponents above `most_exponent` are
-    clamped to it.
+    its count, then the messages of all lanes in order. Exponents in the messages that are above
+    `most_exponent` are clamped to it.
+
+    The next base is base - rate * (total / members), where total is the sum of the numbers that all lanes
+    sent, and members is the sum of their counts, but at least 1. The total is exact for each number and is
+    then rounded, as is the result of every further operation. The next feedback is feedback + (1 - own count)
+    * own message: if this lane's message does not count, it returns to the feedback.
     """
     of_own = per_message(block) - 1
     own, inbox = messages[:of_own], _inbox(messages[of_own:], block)
