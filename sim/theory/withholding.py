@@ -90,9 +90,9 @@ def withheld_in_the_end(verdict: Verdict, *, honest: float, claims: int = CLAIMS
     `verdict` is that of one jury. The first account in the seat is honest, and claims. If no jury finds the
     data withheld, the account stays silent and the seat is drawn again. The next account is honest with
     chance h, and claims too; otherwise it is in league with the solver and attests. So w = s / (1 - h (1 -
-    s)), where s is the chance that one account's claims succeed. The number of redraws is not limited here.
-    This errs in the cheater's favour, because in fact the task may stall, and a stalled task is not an
-    escape.
+    s)), where s is the chance that one account's claims succeed. Here the seat is drawn again without limit.
+    In fact the task may stall first, and then the cheater does not escape. So its chance of escape is at most
+    1 - w, and to assume 1 - w errs in its favour.
     """
     h, found = number("honest", honest, 0, 1), after_claims(verdict, claims).withheld
     left = 1 - h * (1 - found)
