@@ -23,8 +23,8 @@ CREATE TABLE booked (
     one INTEGER PRIMARY KEY CHECK (one = 1), block INTEGER NOT NULL, time INTEGER NOT NULL, nonce INTEGER NOT NULL
 ) STRICT;
 """
-"""The ledger's tables. Amounts are stored as text, because SQLite's largest integer, in token units, is only
-9.2 tokens.
+"""The ledger's tables. Amounts are stored as text: SQLite's integers end at 2^63 - 1, and that many token
+units are only 9.2 tokens.
 """
 
 

@@ -38,8 +38,8 @@ class Coverage:
 @dataclass(frozen=True)
 class Report:
     """Results of the preflight: the largest relative errors over all compared batches; NaN if a tensor is not
-    finite. The reference is torch's float32, or its float64 for batches on which the step is too far from
-    float32.
+    finite. Errors are relative to torch's results in float32. For batches on which the step differs too much
+    from those, they are relative to torch's results in float64.
 
     `notes` are for the submitter, such as tensors whose difference is explained by precision.
     """

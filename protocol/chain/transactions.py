@@ -59,8 +59,8 @@ class Sender(Unmined):
     def send(self, call: Call, intent: str | None = None) -> Receipt:
         """Carry out an intent once, and return its receipt, even if an earlier process began it.
 
-        Without an `intent`, the call is a new one. Raises Reverted (before or after mining),
-        InsufficientFunds, NotMined, NonceTaken, RpcUnavailable, RpcRefused.
+        Without an `intent`, sending the same call again carries it out again. Raises Reverted (before or
+        after mining), InsufficientFunds, NotMined, NonceTaken, RpcUnavailable, RpcRefused.
         """
         (sent,) = self.hand_over([(call, intent or f"once:{uuid.uuid4()}")])
         return self.receipt(sent)

@@ -19,8 +19,8 @@ from protocol.tasks.task import TOKEN, Terms, replay_seconds
 YEAR: Final = 365 * 86_400
 TASK_GAS: Final = 670_000
 """The solver's gas for one task: bid 106,000, assign 39,000, first progress 62,000, three more of 45,000,
-submit 170,000, settle 144,000; and 2 % for a larger tree. Others pay for draws. Further transactions, such as
-bids that were outbid, are not counted.
+submit 170,000, settle 144,000; plus 2 %, because the task's segment tree may be larger than the measured one.
+Others pay for draws. Further transactions, such as bids that were outbid, are not counted.
 """
 GAME_GAS: Final = 390_000
 """The solver's gas for defending a right result in one game: the step tree and three traces at 80,000 each,

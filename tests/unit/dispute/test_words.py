@@ -141,7 +141,8 @@ def test_words_of_rows_that_are_views(
 
 def test_words_of_a_long_row_load_no_element_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """The words of a row of 2^24 elements are computed without loading elements one by one, which would be
-    slow. Speed matters, because a submitter may select elements with such rows in sixteen games.
+    slow. Speed matters, because a submitter may play sixteen games at once, and in each of them select a
+    result's element that is reduced from such a row.
     """
     length = 1 << 24
     type_ = TensorType(F32, (length,))

@@ -1,4 +1,4 @@
-"""The market's parameters: gas as measured by the contracts' tests, the escrow, redraws and a bound."""
+"""The market's parameters: the escrow, redraws, a bound, and gas as measured by the contracts' tests."""
 
 import json
 from pathlib import Path
