@@ -1,9 +1,9 @@
 """Measures a GPT's step in two worker processes relative to the step in one, and the cost of micro-batches.
 
-The first comparison is about a step of four micro-batches. It runs in two worker processes or in one. Each
-process has one thread, as with `solver run --processes`. The bits are equal. The second comparison is between
-a step of four micro-batches and a step of the whole batch, each in one process. These are two programs with
-different bits.
+The first comparison is about a step of four micro-batches. The step runs in two worker processes or in one.
+Each process has one thread, as with `solver run --processes`. The bits are equal. The second comparison is
+between a step of four micro-batches and a step of the whole batch, each in one process. These are two
+programs with different bits.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Resuming:
-    """Reads the file once, before any test. The process that collects the reports of all tests appends a test
-    that has passed to the file, as soon as the test's report comes.
+    """Reads the file once, before any test. The process that collects the reports of all tests writes the
+    name of each test that has passed at the end of the file, as soon as the test's report comes.
     """
 
     def __init__(self, config: pytest.Config, file: Path) -> None:

@@ -64,8 +64,8 @@ def products(device: torch.device, name: str) -> Cells:
 
 
 def functions(device: torch.device) -> Cells:
-    """A cell for the device's self-check, and a cell for each function. A function's cell compares the digest
-    of the function's results with the expected digest.
+    """A cell for the device's self-check, on CUDA a cell for the registers, and a cell for each function. A
+    function's cell compares the digest of the function's results with the expected digest.
     """
     yield "self-check", partial(self_check, device)
     placed = _Placed(CudaFused(), device)

@@ -121,8 +121,8 @@ class Clock:
         return jury.until if voted else jury.until - period // 4
 
     def _accused(self, story: Story, task: TaskView) -> int | None:
-        """The deadline that the accuser waits for, or None if the accuser has work to do. If the accuser has
-        no move left in an open game, it is the game's deadline. If the game is over, or the story has no
+        """The deadline after which the story goes on, or None if the accuser has work to do. If the accuser
+        has no move left in an open game, it is the game's deadline. If the game is over, or the story has no
         accuser, it is the end of the challenge period.
         """
         if story.accuser is None:

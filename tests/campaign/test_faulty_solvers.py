@@ -83,8 +83,8 @@ def test_an_honest_solver_is_heard(proxy: PeerProxy) -> None:
 
 @pytest.mark.parametrize(("mode", "form"), FAULTS)
 def test_a_faulty_solver_is_no_answer_in_time(proxy: PeerProxy, mode: Mode, form: str) -> None:
-    """For a faulty solver, the client returns None in time. Only for a two-faced solver does it return data.
-    The data has the right length but is not what the solver has committed to.
+    """If a solver is faulty, the client returns None in time. An exception is a two-faced solver: its data
+    are returned, because they have the right length, but they are not what the solver has committed to.
     """
     asked = client(proxy.url, patience_with(mode, form))
     make(proxy, mode, form)

@@ -226,7 +226,7 @@ class World(Stage):
         return other
 
     def gains(self, account: str, units: int) -> None:
-        """Raise by `units` the least that an account, if honest, must gain. Negative `units` lower it."""
+        """Raise by `units` what an account must gain at least if it is honest. Negative `units` lower it."""
         self.due[account] = self.due.get(account, 0) + units
 
     def post_task(self, **changes: Any) -> int:

@@ -221,8 +221,8 @@ def test_a_password_of_two_terminals_is_asked_twice(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_written_has_been_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The contents of a key file are decrypted once before they are written, and are refused if this fails.
-    Otherwise, the account's tokens would be lost if the file could not be opened later.
+    """The contents of a key file are decrypted once before they are written, and are refused if this fails. A
+    file that cannot be opened later would cost the account its tokens.
     """
     monkeypatch.setattr(LocalAccount, "encrypt", lambda _account, _password: geth() | {"Crypto": {}})
     with pytest.raises(AccountError, match="this password opens"):

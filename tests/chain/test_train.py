@@ -112,7 +112,7 @@ def owner(scene: Stage, tmp_path: Path) -> Iterator[Owner]:
 
 
 class Settling:
-    """A thread that takes a task to its settlement. Meanwhile, the test waits for the settlement."""
+    """Runs a thread that takes a task to its settlement. Meanwhile, the test waits for the settlement."""
 
     def __init__(self, scene: Stage, task: int) -> None:
         self._error: BaseException | None = None

@@ -50,7 +50,7 @@ WITHHOLDING = SolverStrategy(app=serves_its_accomplice)
 
 @pytest.fixture
 def scene(scene: Stage) -> Stage:
-    """A stage whose submitter has resigned, so that no draw chooses it."""
+    """A stage. Its submitter has resigned, so that no draw chooses the submitter."""
     scene.submitter.audit.resign()
     return scene
 

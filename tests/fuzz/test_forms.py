@@ -1,5 +1,5 @@
 """Random calls of library functions, in the forms that their kernels support: the results of a kernel have
-the same bits as those of its body.
+the same bits as those of the function's body.
 
 Sizes are drawn for every word of a form (`library/forms.py`), and values for every attribute. A size may also
 be one that no captured program has but that a body accepts. For example, five cells have 20 gates, but a body

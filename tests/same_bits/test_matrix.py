@@ -1,9 +1,9 @@
 """One hash for every instruction set, number of threads and kernel: arithmetic.md sections 8 and 9.
 
-`make test` trains for a few steps under seven choices of settings. Together, the seven choices have every
-value of each setting. It also trains primitive by primitive. `make test-heavy` does whole runs under more
-choices, with one test for each choice. For any three settings, these choices have every combination of
-values.
+`make test` trains for a few steps under seven choices of settings. These and the settings that they are
+compared with have, together, every value of each setting. It also trains primitive by primitive. `make
+test-heavy` does whole runs under more choices, with one test for each choice. For any three settings, these
+choices have every combination of values.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Runs a few real steps of an optimiser on its own parameters, with made-up gradients, then restores
 everything.
 
-An optimiser is refused if it changes anything except parameters and their state, because a program cannot
-hold what it changes.
+An optimiser is refused if it changes anything except parameters and their state, because a program has no
+place for other changes.
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ def unserved(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def _challenged(world: World, accuser: Strategy) -> int:
-    """Post a task and wait until the accuser has opened a game against the solver, which is honest and under
-    test; returns the task's id.
+    """Start the parties, post a task, and wait until the accuser has opened a game against the solver, which
+    is honest and under test. Returns the task's id.
     """
     solver_under_test(world)
     verifier_beside(world, ACCUSER, strategy=accuser, honest=False, whistleblow=True, stake=0)

@@ -1,4 +1,4 @@
-"""A home folder in which another user owns some files or folders, such as root after a forgotten `sudo -u`.
+"""A home folder in which another user, such as root after a forgotten `sudo -u`, owns some files or folders.
 
 Every command names the file or folder and ends with exit code 2, so that no supervisor starts it again.
 """

@@ -28,8 +28,8 @@ def test_a_verdict_that_half_of_a_jury_reaches_fails_a_claim(monkeypatch: pytest
 
 
 def test_neither_serving_nor_withholding_pays_at_the_recommended_stake_where_somebody_trains_again() -> None:
-    """A convicted cheater may recover a reward, as its own challenger or through an accomplice: that of a
-    challenger or that of a retrainer. The stake allows for both.
+    """A convicted cheater may recover the challenger's reward or the retrainer's reward, as its own
+    challenger or through an accomplice. The stake is enough for either.
     """
     terms, (k, q, v) = withholding.withheld(), withholding.audit()
     caught = 1 - (1 - 0.7 * q / k) ** v

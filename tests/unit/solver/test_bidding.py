@@ -302,8 +302,8 @@ def test_a_program_that_is_not_known_counts_by_its_terms() -> None:
     the solver considers it. Once the solver has taken the task, it counts with the most traces that its terms
     allow.
 
-    In each game, these are one run of the step at 10^6 operations a second, and 107 hashings of a value that
-    has one byte for every seven operations of the step.
+    The work for them in each game is one run of the step at 10^6 operations a second, and 107 hashings of a
+    value that has one byte for every seven operations of the step.
     """
     assert decide(TERMS, replace(FIGURES, traces={})) == decide(TERMS, FIGURES)
     other = replace(TERMS, program_id=b"\2" * 32, clock=880)

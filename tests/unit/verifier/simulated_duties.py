@@ -185,8 +185,8 @@ class Machine:
                     self._look = min(self._look, self._next_look(self._now))
 
     def _free(self, ended: _Running) -> None:
-        """Free the worker of a piece that has ended. The worker takes the waiting job that is due first, if
-        there is one.
+        """Free the worker of a piece that has ended. If a job waits and fewer pieces are running than there
+        are workers, the worker takes the waiting job that is due first.
         """
         for name, pool in self._pools.items():
             if ended not in pool:

@@ -1,7 +1,7 @@
-"""Games that ask for a step tree. An accusation also drops such a game, if there is still time to drop it.
+"""Games that ask for a step tree. An accusation drops such a game too, if there is still time to drop it.
 
-Once nobody can be accused any more, the game continues if the solver's tree is false; otherwise it is
-dropped, if there is still time. No further game of this kind is opened.
+Once nobody can be accused any more, the game continues if the verifier can tell that the solver's tree is
+false; otherwise it is dropped, if there is still time. No further game of this kind is opened.
 """
 
 from __future__ import annotations
@@ -141,9 +141,9 @@ def test_an_accusation_drops_the_game_within_a_move_time(
 
 
 def test_a_game_that_is_shorter_than_a_move_time_is_dropped_in_its_clock(scene: Asking) -> None:
-    """The look has spent 5 s of its clock, so its turn counts as begun 5 s from now. It can drop the game
-    until one move time after that, but not after the game's deadline. If a move time is as long as the clock,
-    the deadline is the limit.
+    """The look has spent 5 s of its clock, and the game's deadline is a whole clock away. So the game can be
+    dropped until 5 s plus a move time from now, but not after the deadline. If a move time is as long as the
+    clock, the deadline comes first.
     """
     state = replace(scene.state, challenger_spent=5)
     assert state.droppable_until(CLOCK, MOVE_TIME) == NOW + 5 + MOVE_TIME

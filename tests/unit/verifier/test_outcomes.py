@@ -1,5 +1,5 @@
-"""A verifier notes what is final. If the blocks from which it read this are replaced, it takes the note back.
-The database is the real one.
+"""A verifier notes as final what it reads of a task's end. If the blocks from which it read this are
+replaced, it takes the note back. The database is the real one.
 """
 
 from __future__ import annotations

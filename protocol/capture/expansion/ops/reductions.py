@@ -22,8 +22,9 @@ expands_as_torch(
 
 @expands(aten.renorm.default)
 def renorm(x: Tensor, order: float, axis: int, limit: float) -> Tensor:
-    """x, in which each slice along an axis whose norm is above `limit` is scaled down to a norm of about
-    `limit`. This is torch's own decomposition. The gradient is refused, because torch computes it in float64.
+    """x, in which each slice along an axis is scaled down if its norm is above `limit`; its norm is then
+    about `limit`. This is torch's own decomposition. The gradient is refused, because torch computes it in
+    float64.
     """
     found: Tensor = decomposition_table[aten.renorm.default](x, order, axis, limit)
     return found
