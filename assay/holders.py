@@ -117,7 +117,7 @@ def committed(
     url: str, task: int, number: int, program: StepProgram, root: bytes, limits: Limits
 ) -> list[bytes] | str:
     """The bytes of a checkpoint's tensors from one server, or the reason why its answer was rejected. The
-    bytes match `root`, but may not be canonical.
+    bytes match `root`, but they are not checked to be canonical.
     """
     try:
         data = _tensors(url, task, number, program, limits)

@@ -84,7 +84,9 @@ def encrypt_anew(
 
 
 def _raw_key() -> LocalAccount:
-    """A private key in hexadecimal, typed at a terminal with hidden input, or read from standard input."""
+    """The account of a private key. The key is hexadecimal; it is typed at a terminal with hidden input, or
+    read from standard input.
+    """
     if sys.stdin.isatty():
         text = ask("Private key, 64 hexadecimal digits: ", "--file")
     else:

@@ -66,8 +66,9 @@ def tables(groups: Groups) -> Iterator[str]:
 
 
 def plot(groups: Groups, path: Path) -> None:
-    """Plot every ratio to float32 on a logarithmic axis: the median as a point, and the middle half of the
-    measurements as a line. The same groups always give the same file.
+    """Plot the ratios exact / float32 of the groups in `PLOTTED`, on a logarithmic axis. For each ratio, a
+    point shows the median, and a line shows the middle half of the measurements. The same groups always give
+    the same file.
     """
     rows = [row for name in PLOTTED for row in groups.get(name, {"rows": ()})["rows"] if row["ratio"]]
     matplotlib.rcParams["svg.hashsalt"] = "assay"

@@ -50,8 +50,9 @@ class ResNet18(nn.Module):
 
 
 def rows() -> list[Row]:
-    """Three rows with ratios: an exact step's time to an eager step's time, an exact step's time to a
-    compiled step's time, and an exact step's peak memory to an eager step's peak memory.
+    """Three rows, each with a ratio. The first two divide the time of an exact step by the time of an eager
+    step and by that of a compiled step. The third divides the peak memory of an exact step by that of an
+    eager step.
     """
     step = captured()
     plain = {"eager": plain_step(), "compiled": plain_step(compiled=True)}

@@ -61,7 +61,9 @@ def _rows(what: str, goal: str, found: list[Answer]) -> list[Row]:
 
 
 def percentile(found: list[float], share: float) -> float:
-    """The smallest value v in `found` for which at least the share `share` of all values is at most v."""
+    """The `share` quantile of the values `found`: the smallest of them, v, for which at least this share of
+    all values is v or less.
+    """
     return sorted(found)[math.ceil(share * len(found)) - 1]
 
 

@@ -3,8 +3,8 @@
 An error says what it is about, what was expected, what came instead, and what to do about it. Each of these
 is a field, and one rule renders all of them into one line. The class of the error determines the exit code.
 
-The exit code is 2 unless a line, or the line of a base class, gives another. A defect (InternalError) ends a
-command with 1 and keeps its traceback.
+In the tree below, the exit code is 2 unless the error's line, or the line of one of its base classes, gives
+another code. A defect (InternalError) ends a command with 1 and keeps its traceback.
 
 ```text
 AssayError
@@ -201,8 +201,8 @@ class ExitCode(IntEnum):
 
 
 class AssayError(Exception):
-    """An error on which the operator can act. An InternalError is one on which another part of the project
-    can act. `expected` and `got` are None if they are not given.
+    """An error on which the operator can act. The subclass InternalError is the exception: another part of
+    the project can act on it. `expected` and `got` are None if they are not given.
 
     The message is "what: expected E, got G; remedy" without the parts that are not given.
     """

@@ -39,7 +39,7 @@ _TERMS: Final = recommended(_SEGMENTS, _BUDGET * CHAIN_TOKEN, _THIN)
 _SETTING: Final = setting_of(_SEGMENTS, _BUDGET * CHAIN_TOKEN)
 _GAS: Final[Mapping[str, int]] = json.loads(GAS_FILE.read_bytes())
 MOST_SECONDS: Final = 10 * YEAR
-"""Largest value of a parameter in seconds."""
+"""The largest value allowed for any parameter that is a number of seconds."""
 MOST_OVERLAP: Final = 64
 """Maximum number of tasks in flight."""
 _SOLVER: Final = ("bid", "assign", "first progress", "submit", "settle")
@@ -218,7 +218,7 @@ class MarketParameters:
 
     @property
     def slots(self) -> int:
-        """V q: the number of segments of all seats together. A task can have at most as many looks."""
+        """V q: the number of segments of all seats together. This is also the maximum number of looks of a task."""
         return self.verifiers * self.segments_per_verifier
 
     @property
@@ -231,9 +231,7 @@ class MarketParameters:
 
     @property
     def silence_costs(self) -> int:
-        """Loss of an account that is silent in its seat. The stakes of all verifiers are assumed to cover
-        this loss.
-        """
+        """What an account loses if it is silent in its seat. Every verifier's stake is assumed to cover this loss."""
         return self.seat_fee + self.draw_fee
 
     @property

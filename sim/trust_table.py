@@ -40,8 +40,8 @@ PARTS: Final = {
 }
 """For each column, the fields of `TrustPrice` that it adds up; empty means all fields."""
 _SAME: Final = 0.01
-"""If the computed price has changed since the measurement by at most this much, in percent of the budget, the
-page does not mention the change.
+"""In percent of the budget. The page mentions that the computed price has changed since the measurement only
+if the change is larger than this.
 """
 GOAL: Final = Fraction(12, 100)
 """The largest share of the budget that trust should cost, for budgets of at least 1,000 tokens on a rollup."""

@@ -28,8 +28,9 @@ LOCKS: Final = 64
 
 class Bookkeeper:
     """Books the tokens and coin of one deployment. The newest deployment's bookkeeper books all transactions
-    sent, token approvals included, except those to the contracts in `others`. An earlier deployment's
-    bookkeeper, which has None as `others`, books only transactions to its own contracts.
+    that the account sent, including token approvals, but no transactions to the contracts in `others`. An
+    earlier deployment's bookkeeper has None as `others`. It books only transactions to the contracts of that
+    deployment.
     """
 
     def __init__(self, client: Client, database: Database, others: Iterable[str] | None = ()) -> None:

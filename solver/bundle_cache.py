@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from protocol.tasks.bundles import Bundle
 
 REFETCH_SECONDS = 60.0
-"""Seconds for fetching a damaged kept bundle again."""
+"""A kept bundle that is damaged is fetched again. This is the time limit for that, in seconds."""
 
 
 def task_bundle(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS) -> Bundle:
@@ -123,8 +123,8 @@ def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:
 
 
 def _others_lie_here(context: Context, terms: Terms) -> bool:
-    """Whether the folder of candidates has a bundle that is neither for these terms nor needed by a standing
-    bid or a won task. Such a bundle is soon deleted, or its task is bid on.
+    """Whether the folder of candidates has a bundle that may soon make room: it is neither for these terms
+    nor needed by a standing bid or a won task. Soon, either this bundle is deleted or its task is bid on.
     """
     tasks = context.database.live(Stage.BID, Stage.TRAINING, Stage.SUBMITTED)
     needed = {terms.bundle_hash.hex(), *(context.terms(task).bundle_hash.hex() for task in tasks)}

@@ -27,9 +27,10 @@ KEPT_RESULTS = 16
 
 
 READERS = 32
-"""How many clients of one share of the server may wait for a checkpoint's tensor. All clients without a share
-count together as one share. Only that share can reach the limit, because any other share has fewer
-connections than this. Each client costs a read and a hash, which take seconds for the largest tensors.
+"""How many clients of one share of the server (`http_shares`) may wait for a checkpoint's tensor. Clients
+that come through a proxy have no share, so together they count as one share. Only that share can reach the
+limit, because any other share has fewer connections than this. Each client costs a read and a hash, which
+take seconds for the largest tensors.
 """
 
 
@@ -41,7 +42,7 @@ class Answering:
     replays: OneAtATime = field(default_factory=OneAtATime)
     budget: Budget = field(default_factory=Budget)
     hashes: ChunkHashes = field(default_factory=ChunkHashes)
-    """Used only during turns of `readers`, so by one client at a time."""
+    """Used only by the client that has the turn in `readers`, so by one client at a time."""
     replay: tuple[RunStore, Replay] | None = None
 
 

@@ -26,8 +26,8 @@ refused, and people misread deadlines.
 BLOCKS: Final = 5
 LATE_SECONDS: Final = 600.0
 GAMES: Final = 16
-"""The coin should last for this many false games at once, which is the most that may be played at once
-(`task.GAMES_AT_ONCE`).
+"""The number of false games at once for which the coin should last. At most this many games of a task are
+played at once (`task.GAMES_AT_ONCE`).
 """
 COIN: Final = 10**18
 

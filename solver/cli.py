@@ -158,7 +158,7 @@ def lane(
 
     Continues where it was stopped. Serves until Ctrl-C, even after the last round. Also goes on serving if
     another lane has announced different parameters or has signed two states of one round, because the other
-    lanes need this lane's announcements to find this too.
+    lanes need this lane's announcements to discover the same fault.
     """
     from protocol.node.process import importing, keep_memory
 

@@ -97,9 +97,10 @@ class Context:
         return terms
 
     def engaged(self, *stages: Stage) -> dict[int, Terms]:
-        """The terms of this solver's tasks in these stages. By default, these are all tasks that the solver
-        must train or defend, or may have to. They include all tasks that it has bid on, because even a beaten
-        bid may win. Tasks whose posts a re-organisation has removed are left out. Raises ChainError.
+        """The terms of this solver's tasks that are in one of `stages`. Without `stages`: of all tasks that
+        the solver must train or defend, or may have to. That includes every task that it has bid on, because
+        even a beaten bid may win. A task whose post a re-organisation has removed is left out. Raises
+        ChainError.
         """
         found = {}
         for task in self.database.live(*(stages or LIVE)):
@@ -112,8 +113,8 @@ class Context:
 
     @property
     def clocks(self) -> Clocks:
-        """The seconds that a move takes in addition to computing: for its inclusion, and between two looks at
-        the chain.
+        """The seconds that a move takes in addition to computing: those until its transaction is included,
+        and those between two looks at the chain.
         """
         return Clocks(self.client.inclusion, self.settings.pace)
 

@@ -109,7 +109,7 @@ class Database(NodeDatabase):
         return next(iter(self._rows("WHERE task = ?", task)), None)
 
     def last(self, stage: Stage, count: int) -> list[TaskRow]:
-        """The tasks of a stage with the largest ids, at most `count` of them, in ascending order of id."""
+        """At most `count` tasks of this stage: those with the largest ids, in ascending order of id."""
         return self._rows("WHERE stage = ? ORDER BY task DESC LIMIT ?", stage.value, count)[::-1]
 
     def live(self, *stages: Stage) -> list[int]:

@@ -1,5 +1,6 @@
-"""The solver's Prometheus metrics. A node has its own registry, so that two nodes may live in one process;
-only the nodes of its earlier deployments share the registry (`Metrics.of`).
+"""The solver's Prometheus metrics. Each node has a separate registry, so that two nodes may live in one
+process. There is one exception: a node shares its registry with the nodes that it makes for earlier
+deployments (`Metrics.of`).
 """
 
 from __future__ import annotations

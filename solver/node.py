@@ -307,7 +307,7 @@ class SolverNode(Node):
         return self._leading is None and not (busy or self._auction.paused or self._why_not())
 
     def _why_not(self) -> str:
-        """Why this node makes no bids at all, apart from the operator's order; "" if there is no reason."""
+        """The reason why this node makes no bids at all, other than the operator's order; "" if there is none."""
         return self.context.machine.why_not if self._is_sound() else "a run was refused, or a stake slashed"
 
     def _elsewhere(self) -> dict[str, Terms]:

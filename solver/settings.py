@@ -105,9 +105,9 @@ class SolverSettings(NodeSettings):
     late_chance: Annotated[float, Field(ge=0, lt=1)] = usual_solver.LATE_CHANCE
     """Chance of missing a task's deadline."""
     coin_price: Tokens = Decimal(3000)
-    """Price in tokens of one coin of the chain, in which gas is paid."""
+    """Price, in tokens, of one of the chain's coins. Gas is paid in coins."""
     margin: Annotated[float, Field(ge=0, le=100)] = usual_solver.MARGIN
-    """Profit on top of all these costs, as a fraction."""
+    """Profit as a fraction of all costs of a task, added to these costs."""
     opening: Annotated[float, Field(gt=0, le=1)] = float(OPENING)
     """Share of the budget that a first bid asks for."""
 

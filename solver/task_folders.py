@@ -76,9 +76,9 @@ class TaskFolders:
         return any(self.bundle_of(task) == bundle for task in self._kept() if task != but)
 
     def finished(self, now: int) -> list[tuple[int, int]]:
-        """Kept tasks that are over, or that a re-organisation has taken from this solver for good, as pairs
-        (time, task), the earliest first. The time, in seconds of the chain's time, is when the end of the
-        task was first noted. If it is not noted yet, `now` is noted.
+        """The kept tasks that have ended: they are over, or a re-organisation has taken them from this solver
+        for good. Each is a pair (time, task), the earliest first. The time is the chain's time, in seconds,
+        at which the end of the task was first noted. If it was not noted before, `now` is noted.
         """
         found = []
         for task in self._kept():

@@ -29,7 +29,7 @@ class Trainer:
         self._stopped = Event()
         self.failure: BaseException | None = None
         self.failed_after = 0.0
-        """Seconds from the last step, or from the start, to the failure."""
+        """Seconds from the last step to the failure. If there was no step, they are counted from the start."""
         self._done = False
         self._last = time.monotonic()
         # A daemon, so that a second Ctrl-C ends the process without waiting for a step.

@@ -63,8 +63,8 @@ def accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, A
 def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Challenge | None:
     """The unfinished challenge by the seat's account that disputes the looked-at segment; None if there is no
     such challenge. The challenge names this segment or an earlier one, or it names no segment because the
-    false one is not known yet. Of several challenges, those with a game come first, then the one that names
-    the latest segment.
+    false one is not known yet. If there are several such challenges, one with a game is preferred to one
+    without; among the preferred ones, the one that names the latest segment is returned.
     """
     (segment,) = context.segments(seen.view.task, look.number)
     rows = [

@@ -3,11 +3,12 @@
 
 This needs only the challenge's row and the chain, no bundle and no tree. So it never waits for memory, and
 the commitment is sent before anything else. Each call is sent once, across restarts. A commitment that is not
-opened in its opening period is forfeited, so it is made only if there is time to open it. If the task was
-convicted meanwhile, the commitment is opened with the contract's `openLate`, which returns the bond.
+opened in its opening period is forfeited, so a commitment is made only if there is time to open it. If the
+task was convicted meanwhile, the commitment is opened with the contract's `openLate`, which returns the bond.
 
-If the bond is doubled, other parties' commitments that were not opened in time are forfeited first, because
-the contract holds each of their bonds until somebody forfeits the commitment.
+The contract doubles the bond if it already holds many bonds of the task. Among these are the bonds of
+commitments that were not opened in time: the contract holds each until somebody forfeits the commitment. So
+if the bond is doubled, such commitments of other parties are forfeited first.
 """
 
 from __future__ import annotations
@@ -269,12 +270,13 @@ class ChallengeCommitment:
         return self._client.connection.block(committed.log.block).time + period
 
     def _ends_unopened(self, challenge: Challenge) -> bool:
-        """Do what follows from a refused opening, and return whether the opening need not be tried again.
+        """Do what follows from a refused opening. Returns True if the opening need not be tried again.
 
-        After a conviction, the commitment is opened late if that is possible. Otherwise, during the time for
-        opening, nothing is done; the opening need not be tried again if the task was not convicted and cannot
-        be challenged any more. After the time for opening, the bond is forfeited and, unless the task is
-        over, the challenge begins again with another salt.
+        If the task was convicted and the commitment can be opened late, it is opened late, and the result is
+        True. Otherwise, the time for opening decides. During that time, nothing is done, and the result is
+        True only if the task was not convicted and cannot be challenged any more. After that time, the bond
+        is forfeited, the challenge begins again with another salt unless the task is over, and the result is
+        True.
         """
         client, until = self._client, challenge.opening_until
         assert until is not None

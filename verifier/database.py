@@ -56,16 +56,16 @@ UNTIL_OVER = (1 << 63) - 1
 """The value of `until` in `hold` for a result that is held until its task is over. The final time is set then."""
 _OF_OPEN_TASKS = ("states", "checked", "digests", "steps", "commitments", "salts")
 COMMITTING = 0
-"""Value of `Challenge.opening_until` from just before the commitment is sent until its block is known. The
-bond counts as at stake.
+"""Value of `Challenge.opening_until` while the commitment may be on its way: from just before it is sent
+until its block is known. During this time its bond counts as being at stake.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """The challenge of one account, and how far it has come. `segment` is the false segment: a replay that
-    starts from the state before the segment does not lead to the state that the solver committed to as its
-    end. `segment` is None if the false segment must be found on-chain.
+    """The challenge of one account, and how far it has come. `segment` is the false segment: a replay from
+    the state before this segment does not give the state that the solver committed to for the end of the
+    segment. `segment` is None if the false segment must be found on-chain.
 
     `seat` is the seat or look that the account had when the difference was found, or NO_SEAT; the seat may
     have been drawn again since. `roots` are the solver's r_0 … concatenated, empty for a blind challenge.
@@ -106,7 +106,9 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class StateRow:
-    """A kept state: checkpoint `number`, either computed here (`own`) or as the solver served it."""
+    """The kept state of checkpoint `number`: the state that was computed here if `own`, otherwise the state
+    that the solver served.
+    """
 
     number: int
     own: bool
@@ -219,7 +221,9 @@ class Database(NodeDatabase):
         return found[0][0] if found else None
 
     def put_attested(self, task: int, seat: int, salt_hash: bytes, digest: bytes) -> None:
-        """Note the digest that a seat is about to attest. Raises TwoDigests if another one was noted before."""
+        """Note the digest that a seat is about to attest. Raises TwoDigests if a different digest was already
+        noted for this task and salt.
+        """
         with self._transaction():
             before = self.attested(task, salt_hash)
             if before is None:
@@ -356,8 +360,8 @@ class Database(NodeDatabase):
             )
 
     def renew_challenge(self, key: tuple[int, int], salt: bytes) -> None:
-        """Restart a challenge that was not opened in time, under another salt, because a commitment can be
-        used only once.
+        """Start a challenge again with another salt, because its commitment was not opened in time and a
+        commitment can be used only once.
         """
         self._execute(
             "UPDATE challenges SET salt = ?, opening_until = NULL WHERE task = ? AND seat = ? AND game IS NULL",

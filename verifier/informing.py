@@ -61,12 +61,14 @@ class Attested:
 
 
 def stands(client: Client, task: int, seat: int, found: Attestation) -> bool:
-    """Whether this is the seat's present attestation. Raises ChainError."""
+    """Whether `found` is the seat's present attestation. Raises ChainError."""
     return client.audit.attestation(task, seat) == attestation_word(found.digest, found.salt_hash)
 
 
 class Informing:
-    """Informs on one seat whose salt is known. Each of the two calls is sent once, across restarts."""
+    """Informs on one seat whose salt is known. This takes two calls to the contract: the commitment, then the
+    call that shows the salt. Each is sent only once, even if the process restarts.
+    """
 
     def __init__(self, client: Client, task: int, seat: int, attestation: Attestation, salt: bytes) -> None:
         self._client = client
@@ -104,8 +106,8 @@ class Informing:
 
 
 def _require_time(client: Client, task: int, seat: int) -> None:
-    """Raise SaltRefused if the call could be mined too late, when the task is already settled or salts are
-    already public. Raises ChainError.
+    """Raise SaltRefused if too little time is left: by the time the call is mined, the task could be settled
+    or the salts could be public. Raises ChainError.
     """
     view, least = client.market.task(task), BLOCKS * client.connection.block_time
     left = view.challenge_until - client.now()

@@ -2,8 +2,9 @@
 
 The formats, with the commits that introduced them, are listed in `tests/vectors/README.md`. The SQL of each
 migration is written out as it was at the time, and a migration imports nothing that may change later. Before
-commit 139c04fb, two formats had several shapes each: format 4 with and without `salts`, format 6 with
-`accusations` and with `challenges`. So their migrations inspect the tables first.
+commit 139c04fb, two formats had several shapes each: databases of format 4 may have or lack the table
+`salts`, and those of format 6 have either `accusations` or `challenges`. So the migrations from these two
+formats inspect the tables first.
 """
 
 from __future__ import annotations

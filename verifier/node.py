@@ -145,7 +145,9 @@ class VerifierNode(Node):
         a stake.
         """
         self._alive = 1
-        """Number of tasks and challenges that are not over, and of jobs in progress, as of the last look."""
+        """What `turn` returned at the last look: the number of tasks and challenges that are not over, and of
+        jobs in progress. It is 1 until the first look has ended, and after a look that failed.
+        """
         self._finished = 0
         self._reports = reporting.Reports(self.context)
         self._outcomes: set[str | None] = set()
@@ -238,8 +240,8 @@ class VerifierNode(Node):
     def turn(self, block: Block) -> int:
         """Look at everything as of this block, and offer the work that is due. Returns the sum of three
         numbers: challenges that are not over; tasks that are not over, which do not count after a request to
-        stop; and jobs in progress that send transactions, inform, or work for looks and jurors. Raises
-        ChainError.
+        stop; and jobs in progress. Of the jobs, only those count that send transactions, that inform on seats
+        whose salts were offered, or that work for looks and jurors. Raises ChainError.
         """
         self._collect()
         context = self.context

@@ -27,8 +27,9 @@ from verifier.jobs import Job
 from verifier.metrics import Metrics
 
 SALTS_A_SEAT = 16
-"""Limit on the salts kept for a seat until its attestation is known. After that, salts that do not fit are
-dropped, and no more of them are accepted. So a flood of salts cannot keep the right one out for good.
+"""The most salts that are kept for a seat while its attestation is not known. Once the attestation is known,
+salts that do not fit it are dropped, and only a fitting salt is accepted. So a flood of salts cannot keep the
+right one out for good.
 """
 
 

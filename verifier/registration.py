@@ -1,5 +1,5 @@
-"""Registration for draws: each account is registered once, and is reinstated after a suspension for silence
-or because of an informer.
+"""Registration for draws: each account is registered once. An account that was suspended, either for silence
+or because of an informer, is reinstated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from verifier.settings import VerifierSettings
 TRANSACTIONS = 10
 """A seat needs time for its transaction and for its waits for the machine. Every seat's period is assumed to
 be at least `TRANSACTIONS` times as long as that time. This is assumed even if the deployment allows shorter
-periods, because no speed limit in an offer would exclude terms with such periods.
+periods: an offer can limit the operations a second, but no such limit, however low, excludes terms with
+shorter periods.
 """
 STEPS_SHARE = 0.1
 """Share of a seat's time that may pass while the seat waits for steps of other work to end. An offer cannot

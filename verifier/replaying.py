@@ -106,11 +106,11 @@ class Replayer:
             )
 
     def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = ()) -> Finding | None:
-        """Compare a segment (1 … size - 1) of a commitment, or the result (`size`), with the data that are
-        here. Requests nothing.
+        """Check what the solver committed for a segment (1 … size - 1), or for the result (`size`). Uses only
+        the data that are on this machine, and requests nothing.
 
         Returns None if the finding is not known yet. Our own run from the start has then advanced by one
-        segment, so call again. Raises TwoReplays as `digest_own` does.
+        segment, so call again. Raises TwoReplays like `digest_own`, which it may call.
         """
         roots = self._known(committed)
         if roots is None:
@@ -157,8 +157,8 @@ class Replayer:
         return digests
 
     def roots(self, committed: Committed) -> Sequence[bytes]:
-        """The roots r_0 … of a commitment that was found equal: as served by a source now or earlier,
-        otherwise from our own run, which is then completed.
+        """The roots r_0 … of a commitment that was found equal. They are the roots that a source serves now
+        or served earlier. If there are none, our own run is completed, and the roots are taken from it.
         """
         served = self._segment_roots(committed)
         if served is not None:
@@ -171,9 +171,10 @@ class Replayer:
     def open_chunk(
         self, committed: Committed, segment: int, digester: Digester, place: Place
     ) -> Opening | None:
-        """Our own leaf at a place of a segment, under a salt, with its siblings; None if the state has no
-        such chunk. Replays the segment up to that state. If the roots of the segment's states are not
-        kept, or differ from this replay's, it replays the whole segment.
+        """Our own leaf of the chunk at `place` in a segment, under the digester's salt, with the leaf's
+        siblings; None if the segment has no such chunk. Replays the segment up to the state that `place`
+        names. Replays the whole segment if the roots of its states are not kept, or if the kept root of that
+        state differs from this replay's.
         """
         if place.step > self._segment_steps:
             return None

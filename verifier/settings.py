@@ -29,8 +29,8 @@ Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 
 class VerifierSettings(NodeSettings):
-    """The operator's options. `url` is the public address of the HTTP service, if it differs from the
-    address it listens on.
+    """The operator's options. `url` is the public address of the HTTP service, if it is not the address on
+    which the service listens.
     """
 
     MONITOR_PORT: ClassVar[int] = 8713
@@ -46,11 +46,11 @@ class VerifierSettings(NodeSettings):
     chance to be drawn grows with it. 0: not registered, as for a pure whistleblower.
     """
     seat_speed: Annotated[float, Field(gt=0, lt=2**64)] | None = None
-    """Refuse a seat if its replays end in time only when they run at more operations a second than this. In
-    time means within the attestation period or, for a look, within a move time. If unset, the limit is the
-    speed at which all accounts finish in time even if all are drawn. That limit is less than a third of
-    `speed`, divided by the number of accounts, because the machine also does other work. A verifier that also
-    replays without seats counts as one more account.
+    """Refuse a seat whose replays would need more operations a second than this to end in time. In time means
+    within the attestation period or, for a look, within a move time. If unset, the limit is the speed at
+    which all accounts finish in time even if all are drawn. It is then less than a third of `speed` / (number
+    of accounts), because the machine also does other work. A verifier that also replays without seats counts
+    as one more account.
     """
     state_gib: Annotated[float, Field(gt=0, le=10**6)] = 8
     """Refuse seats of a task whose states are larger than this."""
@@ -64,9 +64,9 @@ class VerifierSettings(NodeSettings):
     stake for `period_days`; 0 on a development chain.
     """
     period_days: Annotated[float, Field(gt=0, le=10**4)] = 10
-    """Refuse seats whose task's terms bind the account longer than this. Terms bind it for the challenge
-    period and, with looks, for four attestation periods more. With the recommended terms of
-    docs/economics.md, this takes 7 days on an L2, and 9 on an L1.
+    """Refuse a seat if the terms of its task bind the account for more days than this. Terms bind it for the
+    challenge period and, with looks, for four more attestation periods. With the recommended terms of
+    docs/economics.md, that is 7 days on an L2, and 9 on an L1.
     """
     capital_rate: Annotated[Decimal, Field(ge=0, le=10)] = Decimal("0.1")
     """Yearly cost of a locked token, as a fraction."""

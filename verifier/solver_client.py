@@ -55,8 +55,8 @@ class CheckpointProvider(Provider, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A request below the task's address, for exactly `due` bytes. The time limit allows `seconds` in
-    addition to the time that the bytes take.
+    """A request for the `due` bytes at the path `where` below the task's address. The time limit allows
+    `seconds` in addition to the time that the bytes take.
     """
 
     where: str
@@ -220,9 +220,9 @@ async def _fetch(
     """The bodies at some addresses, each of exactly the expected length or, with `shorter`, of at most that
     length. With `again`, a busy server is asked again until the time is over.
 
-    All bodies share one time limit, which covers connecting, headers and bodies. It starts as `patience`.
-    Each question adds its `seconds`, and the time that its bytes take at `LEAST_RATE`, when it is asked. In
-    any case, everything must arrive within `longest` seconds.
+    All bodies share one time limit, which covers connecting, headers and bodies. It starts at `patience`
+    seconds. When a question is asked, the limit grows by the question's `seconds` and by the time that its
+    bytes take at `LEAST_RATE`. In any case, everything must arrive within `longest` seconds.
     """
     begun = asyncio.get_running_loop().time()
     end = begun + patience

@@ -70,8 +70,8 @@ def _names(path: Path, schema: Any, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _declared(metadata: Any, names: set[str]) -> Iterator[int]:
-    """Yields the most bytes that each column of each row group can take in memory, according to the counts
-    that the file declares.
+    """Yields an upper bound, in bytes of memory, for each column of each row group that belongs to `names`.
+    The bounds follow from the counts that the file declares.
     """
     for group in range(metadata.num_row_groups):
         for number in range(metadata.num_columns):

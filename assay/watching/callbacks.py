@@ -1,5 +1,6 @@
-"""Callbacks that receive a training's metrics: only checked values, of the last step of each segment, in
-order. If a task has more than `MOST_POINTS` segments, only some of them are read.
+"""Callbacks that receive a training's metrics, in order: those of the last step of each segment, and only
+after they were checked. If a task has more than `MOST_POINTS` segments, the metrics of only some segments are
+read.
 """
 
 from __future__ import annotations

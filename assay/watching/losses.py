@@ -61,8 +61,8 @@ class Losses:
         return read_points(base, committed, self._terms, self._tensors, checkpoints, self._limits)
 
     def keep(self, read: Read) -> Sequence[Point]:
-        """Add metrics that were read and checked, unless the chain was re-organised since. Returns the new
-        ones.
+        """Add metrics that were read and checked, unless the chain was re-organised since the reading began.
+        Returns the metrics that were added.
         """
         read_now = read.points if read.rewinds == self._rewinds else ()
         kept = [point for point in read_now if point.segment not in self._points]

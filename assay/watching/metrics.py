@@ -1,9 +1,9 @@
 """Reads metrics from a solver's server, and checks them against the states that the solver committed to.
 
-A server is not trusted. The segment tree over the roots of its checkpoints must have the root on the chain.
-The roots of a checkpoint's tensors must combine to the root of the checkpoint's state. The bytes of a metric
-must have the root of the metric's tensor. The bundle's manifest, whose hash is in the terms, says which
-tensors hold metrics.
+A server is not trusted. The checkpoint roots that it serves must form a segment tree whose root is the one on
+the chain. The tensor roots that it serves for a checkpoint must combine to the root of the checkpoint's
+state. The bytes of a metric must have the root of the metric's tensor. The bundle's manifest, whose hash is
+in the terms, says which tensors hold metrics.
 """
 
 from __future__ import annotations

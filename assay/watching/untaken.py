@@ -23,7 +23,7 @@ from protocol.tasks.offers import Refusal, decide
 from protocol.tasks.task import Terms
 
 SERVED_SECONDS: Final = 10.0
-"""Seconds for the bundle's server to answer."""
+"""Time limit, in seconds, for fetching the manifest from the bundle's server."""
 NONE: Final = (
     "a solver with default settings would bid: none may be running, or each has other work, or other figures"
 )

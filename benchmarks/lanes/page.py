@@ -26,7 +26,7 @@ from benchmarks.lanes.training import Outcome
 from protocol.lanes.splitting import MOST_EXPONENT
 
 LINKS = (10, 100, 1_000)
-"""Link rates of the comparison at equal time, in Mbit/s."""
+"""Link rates, in Mbit/s, at which the methods are compared at equal time."""
 
 HEAD = """# Lanes: several machines train one model
 

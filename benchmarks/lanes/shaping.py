@@ -13,8 +13,8 @@ from typing import Self
 from urllib.parse import urlsplit
 
 PIECE = 1 << 11
-"""Bytes forwarded at a time. Pieces are as small as packets, because on each of the two links a piece waits
-until all earlier ones have passed.
+"""Bytes forwarded at a time. On each of the two links, a piece waits until all earlier pieces have passed.
+Pieces are as small as packets, so that these waits are as short as those of packets.
 """
 ON_LINK, UNDER_WAY = 4, 1_024
 """`ON_LINK`: how many pieces of a connection, at most, may wait for one link. `UNDER_WAY`: how many pieces of a

@@ -141,7 +141,9 @@ def _parameters(captured: CapturedStep, state: State) -> dict[str, Tensor]:
 
 
 def _averaged(run: Run, captured: CapturedStep) -> States:
-    """Train with the float32 mean of the lanes' differences and DiLoCo's outer SGD or Nesterov momentum."""
+    """Train with an outer step as in DiLoCo: it applies the float32 mean of the lanes' differences by SGD,
+    plain or with Nesterov momentum.
+    """
     states: list[State] = [captured.initial_state(seed) for seed in seeds(run.seed, run.width)]
     base = _parameters(captured, states[0])
     velocity = {name: torch.zeros_like(x) for name, x in base.items()}

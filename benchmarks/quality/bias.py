@@ -89,8 +89,9 @@ def unigram(px: int, py: int, tokens: int = 65_536, words: int = 1024, steps: in
 
 
 def ordinary(px: int, py: int) -> tuple[float, float]:
-    """Mean and standard deviation of the errors of products of normal numbers, relative to the spread of the
-    products.
+    """Mean and standard deviation of the errors in the product of two matrices. The elements of the matrices
+    are normally distributed. Both values are divided by the expected standard deviation of the product's
+    elements.
     """
     g = torch.Generator().manual_seed(2)
     x, w = torch.randn(128, 512, generator=g), torch.randn(96, 512, generator=g)

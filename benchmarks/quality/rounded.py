@@ -1,4 +1,5 @@
-"""Emulates convolutions of any number of bits: torch with operands rounded as in arithmetic.md section 3.
+"""Emulates convolutions whose operands have any number of bits: torch computes them, with operands rounded as
+in arithmetic.md section 3.
 
 Elements share exponents in the same groups as in `protocol.program.library.convolution`.
 """

@@ -11,7 +11,7 @@ from benchmarks.soak.samples import Party, Sample, Samples
 
 MIB: Final = 1 << 20
 PER: Final = 10
-"""Number of tasks over which growth is given."""
+"""Growth is given per this many tasks."""
 GROWTH: Final = 1.0
 """Limit on the growth of resident memory per `PER` tasks, in MiB."""
 ROOM: Final = 0.5

@@ -90,7 +90,7 @@ class History:
 
     def make(self, count: int) -> range:
         """Make `count` past tasks and return their numbers. The chain must be one that mines a block for each
-        transaction; this is switched off while the tasks are made.
+        transaction; this mode is switched off while the tasks are made.
         """
         first = self._submitter.market.tasks() + 1
         tasks = range(first, first + count)

@@ -36,7 +36,7 @@ PRICED = frozenset(
         "Opened",
     )
 )
-"""Events whose lines end in the gas of their transaction."""
+"""Events whose lines end with the amount of gas that their transaction used."""
 
 
 @dataclass(frozen=True)

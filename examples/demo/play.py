@@ -24,9 +24,9 @@ LIMIT_SECONDS = 1800.0
 """Seconds after which the demo fails and reports unfinished stories: ten times what two idle cores need."""
 POLL_SECONDS = 0.5
 WHOLE = ("opened late", "moot", "solver_false")
-"""Outcomes after which a seat gets back all that it has staked. With `solver_false`, the seat's own game
-reached judgment before the accomplice's. The accomplice still gets the reward, because its commitment is
-older.
+"""Outcomes of a seat's challenge after which the seat gets back all that it has staked. `solver_false` means
+that the seat's own game was judged before the accomplice's game. Even then the accomplice gets the reward,
+because its commitment is older.
 """
 
 Say = Callable[[str], None]

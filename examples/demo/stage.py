@@ -44,9 +44,9 @@ DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, ON
 )
 FIRST_SEATED = FIRST_SOLVER + len(STORIES)
 FIRST_REFUSED = DEVELOPMENT_ACCOUNTS - 5
-"""Index of the first account in `REFUSED`, the range of the last five development accounts. The range
-`SEATED` ends just before it. One process runs all accounts in `SEATED`; another process runs the account
-`VERIFIER`.
+"""Index of the first of the last five development accounts. These five are `REFUSED`; `SEATED` are the
+accounts from `FIRST_SEATED` to just before these five. One process runs all accounts in `SEATED`; another
+process runs the account `VERIFIER`.
 """
 SEATED = range(FIRST_SEATED, FIRST_REFUSED)
 REFUSED = range(FIRST_REFUSED, DEVELOPMENT_ACCOUNTS)
@@ -256,11 +256,11 @@ class Stage:
                 self._start_outsourcer(self.tasks[story.letter])
 
     def _register(self, index: int, level: int, own: Terms) -> None:
-        """Register an account that can be drawn only for the task whose terms are `own`, which is posted
-        next.
+        """Register an account that can be drawn for only one task: the one whose terms are `own`. This task
+        must be the next one to be posted.
 
-        It cannot be drawn for tasks that were posted before it registered. Its offer excludes those posted
-        later.
+        The account cannot be drawn for earlier tasks, because they were posted before it registered. Its
+        offer excludes all later tasks.
         """
         everything, fee = 2**64 - 1, own.seat_fee * 10**9 // own.seat_operations
         offer = Offer(everything, everything, own.seat_lock, fee, own.least_fee, own.seat_period)

@@ -74,16 +74,16 @@ def capture(
     `dataset` holds tensors or numpy arrays by name, or is a map-style dataset of items of equal shapes
     (`inputs.dataset.committed`). `objective(model, batch)` returns the f32 scalar loss, or the loss and a
     dict of f32 scalar metrics. `batch` holds `batch_size` rows of every tensor or, with `micro_batches`, an
-    equal part of these rows. Integers other than uint8 arrive as int64, half-precision floats as f32. The
-    rows are drawn inside the program, by default with replacement. With `replacement=False` they are drawn as
-    by a `DataLoader` with `shuffle` and `drop_last`: in epochs, each in a new order, dropping the rows that
-    do not fill a batch. `optimizer` is any `torch.optim.Optimizer` over the model's parameters
-    (`optimisers`); its rates, or those of `scheduler`, become a table of `steps` entries. `clip_norm` and
-    `clip_value` limit the gradients as `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this
-    order; with `clip_norm`, the norm before clipping is the metric `grad_norm`. `bits` replaces rows of the
-    contraction table, by role (`analysis.roles`), as in {"vocabulary": (13, 13)}. Buffers that the step
-    writes are part of the state; frozen parameters, parameters that the loss does not reach and other buffers
-    become constants.
+    equal part of these rows. In `batch`, integers are int64, except uint8, which stays uint8; half-precision
+    floats become f32. The rows are drawn inside the program, by default with replacement. With
+    `replacement=False` they are drawn as by a `DataLoader` with `shuffle` and `drop_last`: in epochs, each in
+    a new order; the last rows of an epoch are dropped if they do not fill a batch. `optimizer` is any
+    `torch.optim.Optimizer` over the model's parameters (`optimisers`); its rates, or those of `scheduler`,
+    become a table of `steps` entries. `clip_norm` and `clip_value` limit the gradients as
+    `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with `clip_norm`, the norm
+    before clipping is the metric `grad_norm`. `bits` replaces rows of the contraction table, by role
+    (`analysis.roles`), as in {"vocabulary": (13, 13)}. Buffers that the step writes are part of the state;
+    frozen parameters, parameters that the loss does not reach and other buffers become constants.
 
     With `micro_batches` the batch is divided into that many equal parts. Each part is a unit with its own
     forward and backward pass; gradients, loss and metrics are means over the units, and batch norm's
@@ -159,7 +159,7 @@ class _Options:
 @dataclass(frozen=True)
 class _Data:
     """The committed dataset, an example batch, and whether the model is refused. The batch is None if the
-    counts or the dataset are refused.
+    dataset is refused, or if one of the counts is (batch size, steps, micro-batches or history).
     """
 
     committed: Mapping[str, Tensor]
@@ -217,7 +217,9 @@ def _captured(model: nn.Module, phases: Sequence[Phase], dataset: Any, told: _Op
 
 
 def _examined(model: nn.Module, dataset: Any, told: _Options, problems: Problems) -> _Data:
-    """Examine counts, dataset and model, and add everything that is refused to `problems`."""
+    """Check the counts (batch size, steps, micro-batches and history), the dataset and the model. Add
+    everything that is refused to `problems`.
+    """
     drawing = told.drawing
     with problems.collected():
         require_counts(batch_size=drawing.batch_size, steps=told.steps, micro_batches=drawing.micro_batches)
@@ -359,11 +361,12 @@ def _traced_again(
     before: PythonState,
     taken: Collection[str],
 ) -> list[Problem]:
-    """Trace the step again, with other learning rates. If this trace fails, returns its problems. Otherwise
-    returns the problems of the first kind in this list that occurs:
+    """Trace the step a second time, with other learning rates. If this trace fails, returns its problems.
+    Otherwise there are three kinds of problem, in this order. Returns only those of the first kind that
+    occurs:
 
     - a problem for each Python value that the step changes,
-    - a problem for the first difference between the traces,
+    - a problem for the first difference between the two traces,
     - a problem for each line that reads rates or counts of steps.
     """
     before.restore_holders_of(is_traced)

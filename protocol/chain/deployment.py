@@ -209,8 +209,8 @@ def load_deployment(source: int | Path) -> Deployment:
 
 
 def _version_in(data: bytes) -> int | None:
-    """The version that a deployment file names, even if its other fields are invalid. None if it names none,
-    is not JSON, or has another `format`.
+    """The version that a deployment file names, even if its other fields are invalid. None if the file names
+    no version, is not JSON, or its `format` is not that of a deployment file.
     """
     try:
         found = parse_json(data)

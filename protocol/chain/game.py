@@ -24,9 +24,9 @@ DEMANDS: Final = 76
 (contracts/src/dispute/Demands.sol).
 """
 GAS: Final = DEMANDS * 135_000 + 20 * 200_000 + 300_000
-"""Gas of the challenger's moves in the longest game. The three terms are the demands; the descent through
-eight calls, together with the splits; and the judgment. Each figure is at least the one that
-contracts/README.md, "Gas", gives.
+"""Gas of the challenger's moves in the longest game. The first term is for the demands, the second for the
+descent through eight calls and for the splits, and the third for the judgment. Each figure is at least the
+one that contracts/README.md, "Gas", gives.
 """
 
 
@@ -46,13 +46,15 @@ class Game(BoundContract):
     def challenge(
         self, task: int, segment: int, salt: bytes, before: Leaf, after: Leaf
     ) -> tuple[int, Receipt]:
-        """Open the account's commitment as a game on a segment. Returns the game's number and the receipt."""
+        """Open a game on a segment by revealing the account's commitment. Returns the game's number and the
+        receipt.
+        """
         receipt = self.write_once("challenge", task, segment, salt, before, after)
         return self._number(receipt), receipt
 
     def challenge_blind(self, task: int, salt: bytes) -> tuple[int, Receipt]:
-        """Open the account's commitment as a game before the wrong segment is known. Returns the game's
-        number and the receipt.
+        """Open a game before the wrong segment is known, by revealing the account's commitment. Returns the
+        game's number and the receipt.
         """
         receipt = self.write_once("challengeBlind", task, salt)
         return self._number(receipt), receipt

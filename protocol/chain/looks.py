@@ -18,8 +18,8 @@ from protocol.dispute.accusing import Evidence
 
 
 class Looks(BoundContract):
-    """The looks contract. A write that is out of order, early or late raises Reverted with the contract's own
-    error.
+    """The looks contract. A transaction that is out of order, too early or too late raises Reverted with the
+    contract's own error.
     """
 
     def commit_informing(self, commitment: bytes) -> Receipt:

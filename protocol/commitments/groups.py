@@ -15,10 +15,9 @@ from protocol.commitments.hashing import BytesLike
 
 GROUP_BYTES: Final = 1 << 20
 """Maximum bytes of a group of several tensors; a single tensor may be larger. Two neighbouring groups
-together exceed this size or `GROUP_TENSORS` tensors. Suppose that a client allows one second for each
-mebibyte. If the two groups exceed this size, it allows at least one second for both, which is half a second
-for each request on average. Tensors that are so small that `GROUP_TENSORS` limits their groups may get less
-time.
+together exceed this size or `GROUP_TENSORS` tensors. If they exceed this size, a client that allows one
+second for each mebibyte allows at least one second for both groups, so on average half a second for each
+request. If tensors are so small that `GROUP_TENSORS` limits their groups, a request may get less time.
 """
 GROUP_TENSORS: Final = 1 << 14
 """Maximum tensors of a group. A solver reads each tensor from a separate file; this many take about two seconds."""

@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 RowHasher = Callable[[int, NDArray[np.uint8]], bytes]
-"""SHA-256(prefix || row) for every row of a C-contiguous `[count, width]` array; `count * 32` bytes in row order."""
+"""Takes a prefix byte and a C-contiguous array of rows, `[count, width]`. Returns SHA-256(prefix || row) of
+every row, in row order: `count * 32` bytes.
+"""
 SaltedRowHasher = Callable[[bytes, NDArray[np.uint8]], bytes]
 """The hash of every row of a `[count, width]` array under a 32-byte salt (audit.md section 4), in row order.
 `width` is a multiple of 32. The bytes of a row must be contiguous; rows may be any distance apart.

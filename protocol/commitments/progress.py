@@ -1,8 +1,8 @@
 """The append-only segment tree: what a solver commits while it trains.
 
-dispute.md section 2, "progress": each progress report is (root, size) of the segment tree, with an RFC 9162
-consistency proof from the one before. Leaves are the 32-byte state roots r_0, r_1, ... of the checkpoints. Holds no
-checkpoints and sends nothing.
+Each progress report (dispute.md section 2, "progress") is the pair (root, size) of the segment tree, with an
+RFC 9162 proof that the tree is consistent with the one in the previous report. The leaves are the 32-byte
+state roots r_0, r_1, ... of the checkpoints. This module holds no checkpoints and sends nothing.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ class _Challenger:
         )
 
     def select_step(self) -> Move:
-        """Select the first step in the segment after which the solver's state differs from our own, or demand
-        a node on the way to this step.
+        """In the segment, select the first step after which the solver's state differs from our own, or
+        demand a node on the way to this step.
         """
         game = self.game
         assert game.steps_root is not None

@@ -25,7 +25,7 @@ SALT_TAG: Final = b"assay salt"
 SECRET_TAG: Final = b"assay secret"
 CHALLENGE_TAG: Final = b"assay challenge"
 REPLAY_STAGE: Final = 0
-"""The `stage` of a secret from which the salt of a replay's digest is made."""
+"""The `stage` of `seat_secret` for a replay. The salt of the replay's digest is made from that secret."""
 
 
 def steps_key(task: int, segment: int) -> bytes:

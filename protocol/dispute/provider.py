@@ -46,7 +46,7 @@ class Run(Protocol):
         """
 
     def step_roots(self, segment: int) -> Sequence[bytes]:
-        """State roots s_0 … s_C of a segment (1 … K)."""
+        """State roots s_0 … s_C of a segment. Segments are numbered 1 … K."""
 
     def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
         """Tensor roots of state s_step of a segment."""
@@ -55,7 +55,7 @@ class Run(Protocol):
         """Tensor roots of the dataset's tensors, then of the constants."""
 
     def frame(self, segment: int, step: int) -> Frame:
-        """The top frame of a step (1 … C), which goes from s_{step-1} to s_step."""
+        """The top frame of a step, which leads from state s_{step-1} to s_step. Steps are numbered 1 … C."""
 
 
 class Provider(Protocol):

@@ -183,9 +183,9 @@ class Lane:
             raise
 
     def _require_shared(self, announcement: Announcement) -> None:
-        """Raise `Divergence` if another lane announced shared parameters that differ from this lane's. This
-        lane's parameters are those that it announced in the same round. But if this lane joins in the next
-        round, they are those of the announced state from which it joins.
+        """Raise `Divergence` if another lane announced shared parameters that differ from this lane's.
+        Normally, this lane's parameters are those that it announced in the same round. If this lane joins in
+        the next round, its parameters are instead those of the announced state from which it joins.
         """
         number = announcement.number
         own = self._joined_from(number + 1) or self.shelf.announced(number, self.number)
@@ -216,8 +216,9 @@ class Lane:
 
     def _joined(self, number: int, peers: Peers) -> dict[str, Tensor]:
         """The state from which this lane trains in round `number`, after rounds that it missed. It is made
-        from the state of the first lane that trained in the previous round. That lane's announcement is kept,
-        so that the message absorbed from that lane belongs to the same state.
+        from the state of a member: of all lanes that trained in the previous round, the one with the lowest
+        number. The member's announcement is kept, so that the message absorbed from the member belongs to the
+        same state.
         """
         member = self.members.table.member(number - 1)
         _log.info("joins", round=number, member=member)
@@ -288,10 +289,11 @@ class Lane:
         """The state to resume from, and the number of the round to train next.
 
         The rounds that this lane has announced, except the result, are searched from the latest back. The
-        search ends at the first round whose tensors are all on the shelf. The state after that round is
-        returned, with the number of the next round. The search also ends at a round in which the lane was
-        away according to the table. Then None is returned, with the number of the next round; the lane joins
-        again in that round or a later one. If the search finds neither, None and 0 are returned.
+        search ends at the first round that is of one of two kinds. If the lane was away in the round
+        according to the table, None is returned, with the number of the next round; the lane joins again in
+        that next round or a later one. If all tensors of the round are on the shelf, the state after the
+        round is returned, with the number of the next round. If there is no such round, None and 0 are
+        returned.
         """
         step = self.job.lanes.inner
         for number in reversed(self.shelf.rounds()):
@@ -345,7 +347,9 @@ class Lane:
             )
 
     def _write_table(self, number: int) -> None:
-        """Record which lanes counted in the rounds before round `number`, whose messages have been absorbed."""
+        """Record which lanes counted in the rounds before round `number`. The messages of those rounds have
+        been absorbed.
+        """
         rows = [[part.value for part in row] for row in self.members.table.rows[:number]]
         write_atomically(self.shelf.folder / TABLE, json.dumps(rows).encode())
 

@@ -7,8 +7,8 @@
 An announcement is written after its tensors: for this lane, after all tensors of the state; for another lane,
 after the tensors of the message. So when an announcement is here, its message is here too, until the message
 is removed. This lane's last announcement of a trained round shows how far the lane has come. The announcement
-of the job's result is stored as if there were one more round; the number of that round is the job's number of
-rounds. The tensors of the result are not kept.
+of the job's result is stored like that of a round after the last one. Rounds are counted from 0, so the
+number of that additional round is the job's number of rounds. The tensors of the result are not kept.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ may be in the memory of a GPU, which may be smaller than the machine's.
 """
 LEAST = 2
 """At least this many values of each kind are kept. A game is in one segment, and needs the tensor roots of
-two states: those before and after one step. By the limits on terms, two values of any kind of root take at
-most 10 MB.
+two states: those before and after one step. A kept value of roots is a tuple: the state roots of one segment,
+or the tensor roots of one state. By the limits on terms, two such tuples take at most 10 MB.
 """
 
 Key = TypeVar("Key")
@@ -146,8 +146,8 @@ class Replay:
     """A `protocol.dispute.provider.Run` that re-executes steps from checkpoints.
 
     `checkpoint(i)` returns the state at the end of segment i (0: the initial state). `roots()` returns the
-    checkpoints' state roots, beginning with r_0 and as far as this side has them without a gap, or None.
-    Segments and steps count from 1; C is `segment_steps`.
+    checkpoints' state roots r_0, r_1, … up to the first that this side does not have. It returns None if this
+    side has only single segments. Segments and steps count from 1; C is `segment_steps`.
 
     Results are kept for the life of the replay, because it may serve games in several segments in turn. If
     they take more than a share of the machine's memory, the least recently used are dropped, but at least two
@@ -232,10 +232,12 @@ class Replay:
         return tuple(found)
 
     def _trace(self, segment: int, step: int) -> Frame:
-        """Trace a step. The step is also run without a trace, so that the tensor roots of the states before
-        and after it are known and need no other replay. After a game's step tree has been made, the game
-        therefore runs at most C more steps besides the trace, and hashes at most C + 1 more states. This is
-        as much as one replay.
+        """Trace a step. The step is also run without a trace. This gives the tensor roots of the states
+        before and after it, so they need no other replay.
+
+        So once a game's step tree has been made, the game runs at most C steps besides the trace: those up to
+        the traced step, and the traced step without a trace. It hashes at most C + 1 more states. This is no
+        more than one replay.
         """
         number = first_step(segment, self._segment_steps) + step - 1
         before = self.state(segment, step - 1)

@@ -3,12 +3,13 @@
 Without shares, clients with many connections block the server: 100 clients that kept reopening half-sent
 requests kept everybody else out. Here an address may have few connections and even fewer half-sent requests.
 If there are too many connections in all, the one that has made the server wait longest is closed. An honest
-request arrives in one piece, within a round trip, so it waits for nothing that a hostile client holds.
+request arrives in one piece, within a round trip. So the server waits for it only briefly, and slower clients
+lose their connections first. An honest client need not wait until a hostile client gives up a connection.
 
 The requests of an address are started one after the other, even if they come over several connections. The
 next request starts when the present one is answered, or after `TURN_SECONDS`. Until then, further requests
-are not even read. The event loop serves in order of arrival. So while a request waits for its answer, each
-other address gets only a few answers, however many requests that address sends.
+are not even read. The event loop serves in order of arrival. So while a request waits for its answer, no
+other address gets more than a few answers, even if it sends many requests.
 
 When a client disconnects, its request ends, but a thread that has begun to work for the request finishes this
 work. So there are never more requests than connections plus threads that still work for disconnected clients.
@@ -127,7 +128,7 @@ class SharedProtocol(TimedProtocol):
             self._leave()
 
     def data_received(self, data: bytes) -> None:
-        """Ignore data from a refused client."""
+        """Process the data that the client sent. If the client was refused, ignore the data."""
         if not self._refused:
             super().data_received(data)
 
@@ -208,9 +209,10 @@ class SharedProtocol(TimedProtocol):
         return in_body or bool(self.conn.trailing_data[0])
 
     def _make_room(self) -> None:
-        """Close one connection. If the server waits for any clients, choose the connection on which it has
-        waited longest, among the held connections if there are any. If the server waits for no client, choose
-        a connection of the largest share of the largest site, preferably one that waits for its turn.
+        """Close one connection. If the server waits for any clients, close the connection on which it has
+        waited longest; if some of the connections on which it waits are held, choose only among these. If the
+        server waits for no client, choose a connection of the largest share of the largest site, preferably
+        one that waits for its turn.
         """
         peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
         waiting = [peer for peer in peers if peer.waited is not None]
@@ -226,8 +228,9 @@ class SharedProtocol(TimedProtocol):
         last._end()
 
     def _hold(self) -> None:
-        """Stop reading, and refuse the client later, because a hostile client that is refused at once returns
-        at once.
+        """Stop reading. Refuse the client after `WAIT_SECONDS`, unless a place in the share becomes free
+        before. The client is not refused at once, because a hostile client that is refused at once returns at
+        once.
         """
         self._half = False
         self._own.read.discard(self)

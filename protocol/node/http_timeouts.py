@@ -21,7 +21,9 @@ REQUEST_SECONDS = 5.0
 salt to a verifier.
 """
 READING_SECONDS = 60.0
-"""Seconds for the client to read the buffered bytes: at most 1 MiB and uvicorn's 64 KiB, so 19 KB/s."""
+"""Seconds for the client to read the buffered bytes. There are at most 1 MiB of them, and uvicorn's 64 KiB,
+so a client that reads 19 KB/s is in time.
+"""
 
 State = tuple[RequestResponseCycle | None, bool, bool, int]
 

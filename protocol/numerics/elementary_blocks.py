@@ -1,10 +1,13 @@
-"""Fast elementary functions on the CPU: numpy runs recorded lists of `elementary` in blocks.
+"""Fast elementary functions on the CPU. Each operation list of `elementary` is recorded once. numpy then runs
+the recorded list on one block of the argument after another.
 
 A recorded list is a sequence of numpy loops over buffers of one block. A buffer is reused once its value is
 dead, so all buffers stay in cache. Selection works on bits, because a masked copy costs as much as eight
-additions. `elementary_torch` has the plain evaluation, for other devices. The code here relies on a property
-of every list. The list's result does not depend on what a cast makes of NaN or of numbers from 2^31 on, and
-it does not depend on the sign of a zero that `minimum` or `maximum` returns.
+additions. `elementary_torch` has the plain evaluation, for other devices.
+
+The code here relies on a property of every list. The list's result does not depend on what a cast makes of
+NaN or of numbers from 2^31 on, and it does not depend on the sign of a zero that `minimum` or `maximum`
+returns.
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK = 1 << 15
-"""Elements of a buffer: 128 KiB. A list needs three to six buffers, which fit in the L2 cache."""
+"""Number of elements in a buffer, which takes 128 KiB. A list needs three to six buffers, which fit in the L2
+cache.
+"""
 BLOCKS_PER_THREAD = 2
 """Minimum blocks per thread: with fewer, another thread costs more than it saves."""
 
@@ -238,7 +243,7 @@ class Plan:
 
 
 def plan(function: Callable[[Any, Any], Any]) -> Plan:
-    """Record a list and assign buffers to its values.
+    """Record the operation list of `function`, and assign buffers to the list's values.
 
     A loop may overwrite an operand that is not needed again.
     """

@@ -21,8 +21,8 @@ I32_MIN = -(2**31)
 LARGEST_F32_BELOW_2_31 = 2147483520.0
 """2^31 - 128. Above it, torch's cast from f32 to i32 differs between CPU and CUDA."""
 SCALE_LIMIT = 400
-"""`power_of_two` clamps k to this magnitude. A larger |k| would not change x * 2^k once it is rounded to f32:
-f32 spans 2^-149..2^128 and i64 adds 63 bits; 149 + 128 + 63 < 400.
+"""`power_of_two` clamps k to this magnitude. For an f32 or i64 x, a larger |k| would not change x * 2^k once
+it is rounded to f32: f32 spans 2^-149..2^128, i64 reaches 2^63, and 149 + 128 + 63 < 400.
 """
 
 
@@ -217,11 +217,12 @@ def round_i64(x: Tensor) -> Tensor:
 
 
 def jam(x: Tensor) -> Tensor:
-    """Replace the i64 `x` by an i64 that float64 holds exactly. If both are scaled by the same power of two,
-    they round to the same f32.
+    """Replace the i64 `x` by an i64 that float64 holds exactly. If `x` and its replacement are scaled by the
+    same power of two, they round to the same f32.
 
-    From 2^53 on, one sticky bit replaces the low 11 bits (arithmetic.md section 8). It lies below every f32
-    rounding boundary: f32 has 24 significant bits, so the boundaries there are multiples of 2^29.
+    For magnitudes from 2^53 on, one sticky bit replaces the low 11 bits (arithmetic.md section 8). This bit
+    lies below every f32 rounding boundary: f32 has 24 significant bits, so the boundaries between such large
+    numbers are multiples of 2^29.
     """
     low = x & 0x7FF
     sticky = (x & ~0x7FF) | ((low != 0).to(torch.int64) << 10)

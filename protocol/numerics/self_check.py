@@ -71,8 +71,9 @@ subnormals are flushed or if the rounding mode is not round to nearest even.
 def require_mode() -> None:
     """Raise `SelfCheckError` if a CPU thread of torch flushes subnormals or does not round to nearest even.
 
-    Any library may change this mode when it is loaded, for the loading thread and all threads that it starts
-    later. So the mode is checked before every step, which takes less than 0.1 ms.
+    When a library is loaded, it may change this floating-point mode for the thread that loads it, and for all
+    threads that this thread starts later. So the mode is checked before every step. A check takes less than
+    0.1 ms.
     """
     x, y, product = _mode(GRAIN * torch.get_num_threads() // len(MODE))
     if not torch.equal((x * y).view(torch.int32), product):

@@ -9,8 +9,9 @@ from protocol.numerics.kernels.fused_dispatch import fused_for
 
 
 def sum_f32(x: Tensor, axis: int = -1) -> Tensor:
-    """The sum of each row along `axis`, as f32: round((sum m_30(x)) * 2^(e-30)), with a single rounding. The
-    sum is NaN if its row holds NaN or infinity.
+    """The sum of each row along `axis`, as f32. It is round((sum of m_30(x)) * 2^(e-30)), with a single
+    rounding, where e is the row's exponent and m_30(x) = rint(x * 2^(30-e)). The sum is NaN if its row holds
+    NaN or infinity.
     """
     fused = fused_for(x)
     if fused is not None and x.dim() and axis in (-1, x.dim() - 1):

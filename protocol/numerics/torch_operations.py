@@ -12,8 +12,8 @@ from protocol.numerics.types import DType
 class TorchOperations:
     """`Operations` on torch tensors.
 
-    Callers make NaN canonical at the end, not after each operation. That is enough, because the sign is all
-    that an operation list uses of a NaN, and the list only copies this sign to another NaN.
+    Callers make NaN canonical at the end, not after each operation. That is enough: an operation list uses
+    nothing of a NaN but its sign, and copies this sign only to another NaN.
     """
 
     def __init__(self, device: torch.device) -> None:

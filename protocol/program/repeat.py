@@ -38,9 +38,10 @@ def repeat(
 def _runs(
     b: Builder, body: Program, count: int, carried: tuple[Value, ...], fixed: tuple[Value, ...]
 ) -> tuple[Value, ...]:
-    """Record at most 16 calls for `count` runs.
+    """Record at most 16 calls that together make `count` runs.
 
-    Each call makes as many runs as the largest power of 16 below `count`; the last call makes the rest.
+    All calls but the last make the same number of runs: the largest power of 16 below `count`, or 1 if
+    `count` is 1. The last call makes the runs that are left.
     """
     size = 1
     while size * WIDTH < count:

@@ -64,8 +64,8 @@ class StepProgram:
         return self.program.inputs[: len(self.state)]
 
     def history(self, state: State) -> dict[str, list[float]]:
-        """The metrics of the most recent steps that the state keeps, as columns: `step`, counted from 1, and
-        one column for each metric.
+        """The metrics that the state keeps, which are those of the most recent steps. Returns columns by
+        name: `step`, counted from 1, and one column for each metric.
 
         Empty if the state keeps no metrics.
         """

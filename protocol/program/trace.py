@@ -146,8 +146,8 @@ class Trace:
 
 
 def held_bytes(program: Program, keep: int = KEEP_BYTES) -> int:
-    """The maximum total size, in bytes, of the values that a trace of this program and the traces of frames
-    below it keep at the same time.
+    """The maximum total size of the values that are kept at the same time, in bytes. The values are those
+    kept by a trace of this program and by the traces of the frames below it.
 
     Recomputed values are not counted.
     """

@@ -3,11 +3,11 @@
 An *engagement* is work that may be requested once, at any time, and is due some seconds after the request.
 *Standing* work, such as a registration that takes seats, is requested again and again. The work with the
 earliest deadline is done first. Only a step or an answer, which are never interrupted, can delay work that is
-due earlier. Take any interval of d seconds, and add up the work of all engagements that are due within at
-most d seconds of their request. No more work than this sum must be done within the interval (the processor
-demand of Baruah, Rosier and Howell, Real-Time Systems 2, 1990; the same sum bounds a self-suspending
-engagement, decision 135). If the sum fits for every d at a third of the measured rates, everything is done in
-time.
+due earlier. Take any interval of d seconds. The engagements that can be both requested and due within the
+interval are those that are due at most d seconds after their request. So the sum of their work is the most
+that can have to be done within the interval (the processor demand of Baruah, Rosier and Howell, Real-Time
+Systems 2, 1990; the same sum bounds a self-suspending engagement, decision 135). If, for every d, this sum
+fits into d seconds at a third of the measured rates, everything is done in time.
 
 Waiting leaves less time for an engagement, but the machine can do other work meanwhile. Each transaction
 waits for its receipt, and each request for the machine waits for the next look at the chain and for steps
@@ -28,8 +28,8 @@ from protocol.tasks.task import BEGUN, FILE_RATE, HASH_RATE, SAFETY
 @dataclass(frozen=True, slots=True)
 class Work:
     """An amount of work: scalar operations to replay, bytes to hash, and transactions to send one after the
-    other. `eager` are operations that run outside of a program's steps, instruction by instruction. They do
-    not use kernels as the steps do, so the speed of the steps says nothing about them.
+    other. `eager` are operations that run outside of a program's steps, instruction by instruction. Unlike
+    the operations of steps, they do not use kernels, so the speed of the steps says nothing about them.
     """
 
     operations: int = 0

@@ -1,11 +1,13 @@
 """Derives all amounts of a task from its budget, length, times and prices: audit.md section 9.
 
 Pure: clients and `sim` call the same functions. Amounts are integers in units of the token, and times are
-seconds. Rates are fractions a year; only a deployment's rate is in hundredths of a percent. Costs, fees,
-bonds, locks and stakes are rounded up, which favours deterrence and the payee.
+seconds. Rates are per year. They are fractions, except a deployment's rate, which is in hundredths of a
+percent. Costs, fees, bonds, locks and stakes are rounded up, which favours deterrence and the payee.
 
-B is the budget, K the number of segments, q the number of segments of a seat, and V the number of seats. c =
-B / K is the most that training one segment costs. A replay of a segment costs `replay` x c:
+B is the budget, G what a false result is worth to a cheater, K the number of segments, q the number of
+segments of a seat, V the number of seats, and h the honest share of the verifiers' stake. e is the chance of
+a second look. c = B / K is the most that training one segment costs. A replay of a segment costs `replay` x
+c:
 
     gameCost       gas of a game + 2 x `replay` x c; at least the deployment's floor
     auditFee       `replay` x c + a seat's gas / q
@@ -17,20 +19,20 @@ B / K is the most that training one segment costs. A replay of a segment costs `
                    of the stake to burn
     bond           2 x (gameCost + the stake's capital while a game lasts), the least that the deployment allows
     seatLock       a seat's fees + the fee of a draw, which a silent seat loses; at least two draw fees
-    lookChance     0, or e
+    lookChance     e, which is 0 without second looks
 
-V q auditFee + S x rate x T is the varying cost, where T is the time from the submission to the settlement. Of
-the values 1 … min(64, K), q is the one with the least varying cost.
+The varying cost is V q auditFee + S x rate x T, where T is the time from the submission to the settlement. Of
+the values 1 … min(64, K), q is the one for which the varying cost is least.
 
-With second looks (chance e above 0), a looker replays one segment and attests alone, and a seat may have to
+With second looks, e is above 0. A looker replays one segment and attests alone, and a seat may have to
 reveal. Two amounts then differ:
 
     auditFee       `replay` x c + a seat's gas + e x gas of a reveal
     seatLock       more than 2 q auditFee / (h (1 - (1 - e)^q)), so that skipping does not pay, and at least
                    4 x gameCost
 
-q and e are then chosen together, for the least total of the varying cost, the cost of the looks, and the
-capital cost of all locks (including the time that they wait for a seat). V q is at most 32.
+q and e are then chosen together, so that the sum of three costs is least: the varying cost, the cost of the
+looks, and the capital cost of all locks (including the time that they wait for a seat). V q is at most 32.
 """
 
 from __future__ import annotations
@@ -189,8 +191,9 @@ def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> in
 def least_seat_lock(seat_fee: int, draw_fee: int, game_cost: int = 0, look_chance: int = 0) -> int:
     """The least lock of a seat, the greatest of two or three amounts. The first is a seat's fee plus a draw's
     fee, which a silent account loses. The second is two draw fees, because an informer takes half of a lock
-    and the other half pays for a draw. With looks, the third is four times the cost of a game: a looker that
-    catches a seat gets half of the lock, for a game and a bond (contracts/src/libraries/TermsCheck.sol).
+    and the other half pays for a draw. With looks, the third is four times the cost of a game. A looker that
+    catches a seat gets half of the lock, and this half must pay for a game and a bond
+    (contracts/src/libraries/TermsCheck.sol).
     """
     return max(seat_fee + draw_fee, 2 * draw_fee, LOOK_LOCK * game_cost if look_chance else 0)
 
@@ -305,8 +308,8 @@ def _needed(setting: Setting, rules: Rules, verifiers: int, q: int) -> int:
 def _covers_bond(setting: Setting, game_cost: int) -> int:
     """The least stake such that a quarter of it covers the least bond.
 
-    With g = `game_cost`, and a / b the capital cost of a game as a share of the stake, 2 (g + ceil(S a / b))
-    <= floor(S / 4) holds if S (1 / 4 - 2 a / b) >= 2 g + 2 + 3 / 4.
+    Let S be the stake, g `game_cost`, and a / b what the stake's capital costs during a game, as a share of
+    the stake. Then 2 (g + ceil(S a / b)) <= floor(S / 4) holds if S (1 / 4 - 2 a / b) >= 2 g + 2 + 3 / 4.
     """
     a, b = setting.bond_rate * GAME_CLOCKS * setting.game_time, RATE_UNIT * YEAR
     if 8 * a >= b:

@@ -91,10 +91,11 @@ def least_look_lock(saved: int, look_chance: int, segments: int, honest: Fractio
     `saved`.
 
     `saved` is the amount that a seat of q = `segments` segments saves if it replays none of them. Only half
-    of a lost lock counts, because a caught account may be its own looker, or bribe the looker. A seat that
-    skips a share f of the steps of each segment saves f of the cost, and an accusation hits a skipped step
-    with chance f. Since 1 - (1 - e f)^q is concave in f, f = 1 needs the largest lock. A look needs no larger
-    lock than a seat, since (1 - (1 - e)^q) / q <= e.
+    of a lost lock counts, because a caught account may be its own looker, or bribe the looker. A seat may
+    also skip only a share f of the steps of each segment. It then saves f of the cost, and an accusation hits
+    a skipped step with chance f. Since 1 - (1 - e f)^q is concave in f, f = 1 needs the largest lock. A look
+    needs no larger lock than a seat: it has one segment, so it saves `saved` / q and is caught with chance e,
+    and (1 - (1 - e)^q) / q <= e.
 
     Raises StakeError if no segment is ever picked, or if no looker is honest.
     """
@@ -109,8 +110,8 @@ def least_look_lock(saved: int, look_chance: int, segments: int, honest: Fractio
 
 def expected_looks(look_chance: int, slots: int) -> Fraction:
     """Upper bound of the mean number of looks of a task: V q (e + e^2 + e^3 + e^4), but at most V q. `slots`
-    = V q is the number of attested segments of all seats. The bound is slightly too high, because the limit
-    of V q applies to each task and not to the mean.
+    = V q is the number of attested segments of all seats. The bound is slightly too high: each task has at
+    most V q looks, but here this limit is applied only to the mean.
     """
     chance = Fraction(look_chance, RATE_OF_ALL)
     return min(Fraction(slots), slots * sum((chance**level for level in range(1, LEVELS + 1)), Fraction()))

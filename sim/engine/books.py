@@ -66,7 +66,8 @@ class Books:
         """Initial deposits, (accounts,), as Python integers, which do not overflow.
 
         Each account deposits the most that it can lose, except solvers with a given capital. The deposit also
-        covers the locks of tasks in flight, because within one task no token is both lost and locked.
+        covers the locks of tasks in flight: it has a part for each task, and within one task no token is both
+        lost and locked.
         """
         bonds = Bonds(parameters.bond, parameters.verifiers, people)
         a_task = parameters.escrow + parameters.delay_penalty
@@ -95,8 +96,9 @@ class Books:
 
 
 def _bond(parameters: MarketParameters) -> int:
-    """The most that a seat or look can lose in addition to its lock: its bond, or the two payments of an
-    accusation (to the solver for a dropped game, and to the accused for an answer).
+    """The most that a seat or look can lose in addition to its lock. This is its bond or, if there are looks,
+    the two payments of an accusation where they are more than the bond. The payments go to the solver for a
+    dropped game, and to the accused for an answer.
     """
     return max(parameters.bond, 2 * parameters.game_cost) if parameters.look_chance else parameters.bond
 

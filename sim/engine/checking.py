@@ -61,7 +61,7 @@ class Checker:
         return checks
 
     def draw(self) -> Draw:
-        """Draw V seats in all rows among the accounts that no task in flight has drawn."""
+        """In each row, draw V seats among the accounts that no task in flight has drawn."""
         parameters, random = self.parameters, self.random
         uniform = random.draws.uniform(parameters.verifiers)
         segments = distinct(
@@ -118,8 +118,8 @@ class Checker:
         return self.again(np.arange(asked.shape[1]), asked, bound, luck)
 
     def looks(self, seats: Seats, accounts: Indices, there: Flags) -> Check:
-        """The actions of lookers, (V q, rows), by the `look` of their strategies. All seats are attested by
-        then, and a looker that watches others knows this.
+        """What each looker does, (V q, rows), according to the `look` method of its strategy. All seats have
+        attested by then, and a looker that watches others knows this.
         """
         check = Check.nothing(accounts.shape)
         kinds = self._kinds.take(accounts, mode="wrap")
@@ -288,10 +288,10 @@ class _Checking:
     def _named(self, games: Games) -> Segments:
         """The segment that each game names, (n, rows), or NO_SEGMENT if it names none.
 
-        No game names a segment if nothing is served. If the result is false, a game whose challenger has not
-        found a false segment names none either, because an arbitrary segment could be false by luck. There is
-        one exception: if a solver that serves its data is silent, the segment is kept, because the challenger
-        wins in any case.
+        If the solver serves nothing, no game names a segment. If the solver serves its data, a game names its
+        segment in three cases: the result is true; the challenger has found a false segment; or the solver is
+        silent, so that the challenger wins in any case. In all other cases the segment is left out, because
+        an arbitrary segment could be false by luck.
         """
         work = self._task.work
         names = work.serves & (games.right | (work.false == 0) | self._silent(games))

@@ -16,7 +16,9 @@ from sim.mechanism.draw import NOBODY
 
 
 class Seated:
-    """Accounts that tasks in flight have drawn. Each has a seat or look, or was silent in one and is suspended."""
+    """Accounts that tasks in flight have drawn. Each account either has a seat or a look, or was silent in a
+    seat or a look and is suspended.
+    """
 
     def __init__(self, overlap: int) -> None:
         self._drawn: deque[Indices] = deque(maxlen=overlap - 1)

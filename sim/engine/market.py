@@ -25,7 +25,7 @@ from sim.parameters import MarketParameters
 
 
 class Market:
-    """`rows` markets with initial deposits that last `rounds` rounds."""
+    """`rows` markets. Their initial deposits last for `rounds` rounds."""
 
     def __init__(
         self,

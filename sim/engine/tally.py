@@ -11,7 +11,7 @@ from sim.mechanism.arrays import Amounts
 
 @dataclass
 class Tally:
-    """Counts of tasks and other events, and sums of amounts, (rows,) each."""
+    """Counts of tasks and other events, and sums of amounts. Each field has shape (rows,)."""
 
     posted: Amounts
     unsold: Amounts
@@ -20,8 +20,8 @@ class Tally:
     void: Amounts
     """Tasks with a seat that could not be filled."""
     stalled: Amounts
-    """Tasks without a conviction that were never drawn, or that were not fully attested by the end of the
-    stall period.
+    """Tasks that had no conviction, and that either were never drawn or were not fully attested by the end of
+    the stall period.
     """
     settled: Amounts
     false: Amounts
@@ -37,7 +37,7 @@ class Tally:
     looks: Amounts
     """Second looks in which the looker attested or challenged."""
     caught: Amounts
-    """Locks that looks have taken from seats or from other looks."""
+    """Number of locks that were taken because of a look. Each was the lock of a seat or of another look."""
     paid: Amounts
     """Prices paid to solvers, in token units."""
     fees: Amounts

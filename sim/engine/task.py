@@ -145,7 +145,7 @@ class Checks(NamedTuple):
     looks: Looks | None
     """What the bystanders did; None if there are no bystanders."""
     escrow_draws: Amounts
-    """Number of draws of seats that the escrow pays."""
+    """Number of seat draws whose fee the escrow pays."""
     stalled: Flags
     """Tasks that were never drawn, or that were not fully attested by the end of the stall period."""
     second: SecondLooks | None

@@ -41,11 +41,10 @@ def silence(
     draw_fee: int,
     again: bool = True,
 ) -> None:
-    """AuditBoard.redraw: each silent account loses the seat's fee and the draw fee. Its stake covers this
-    loss.
+    """AuditBoard.redraw: each silent account loses the seat's fee and the draw fee, out of its stake.
 
-    If the draw that replaces the silent accounts takes place (`again`), the first silent account pays for
-    this draw. The rest of the loss burns. `seats`: ledger accounts, (V, n).
+    If the draw that replaces the silent accounts takes place (`again`), the draw fee that the first silent
+    account loses pays for this draw. All other losses burn. `seats`: ledger accounts, (V, n).
     """
     lost = ledger.amount(fee + draw_fee) * silent
     paid = ledger.amount(draw_fee if again else 0) * silent.any(axis=0)
@@ -135,7 +134,7 @@ def take_locks(
 ) -> None:
     """Looks.takeUnrevealed, takeUnanswered: half of a lock, rounded down, goes to the looker; the rest burns.
 
-    Accounts and `lost` are (n, rows).
+    Accounts and `lost` are (L, n), with one entry for each of L looks in each row.
     """
     ledger.take(rows, targets, ledger.amount(lock) * lost)
     ledger.give(rows, lookers, ledger.amount(lock // 2) * lost)
@@ -145,7 +144,9 @@ def take_locks(
 def pay_dropped(
     ledger: Ledger, rows: Indices, lookers: Indices, solvers: Indices, dropped: Flags, cost: int
 ) -> None:
-    """DisputeGame.drop: pay the solver a game's cost out of the looker's bond; arrays are (n, rows)."""
+    """DisputeGame.drop: pay the solver a game's cost out of the looker's bond. Accounts and `dropped` are (L,
+    n), for L looks in each row.
+    """
     ledger.take(rows, lookers, ledger.amount(cost) * dropped)
     ledger.give(rows, solvers, ledger.amount(cost) * dropped)
 
@@ -155,7 +156,7 @@ def pay_answered(
 ) -> None:
     """Looks.answer, closeMoot: pay the accused account the accusation's bond, which is a game's cost.
 
-    Accounts and `answered` are (n, rows).
+    Accounts and `answered` are (L, n), with one entry for each of L looks in each row.
     """
     ledger.take(rows, lookers, ledger.amount(cost) * answered)
     ledger.give(rows, targets, ledger.amount(cost) * answered)

@@ -1,4 +1,4 @@
-"""Which seats have a claim on the fee out of a convicted stake (contracts/src/Commitments.sol, `payFee`)."""
+"""Which seats can claim their fee from the stake of a convicted solver (contracts/src/Commitments.sol, `payFee`)."""
 
 from __future__ import annotations
 

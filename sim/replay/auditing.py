@@ -86,11 +86,11 @@ class Auditing:
         return account
 
     def ask_for_looks(self, level: int, candidates: Sequence[int], looks: int) -> None:
-        """Prepare the attestation that will request the draw of looks of `level`. If the scenario wants
-        particular looks on that level, wait for a time at which this attestation leads to them. Otherwise do
-        not wait.
+        """Prepare for the attestation that will request the draw of the looks on `level`. If the scenario
+        wants this draw to pick particular looks, wait for a time at which this attestation leads to them.
+        Otherwise do not wait.
 
-        `looks` is the number of looks picked on the levels below.
+        `looks` is the number of looks picked on all lower levels.
         """
         scenario = self.stage.scenario
         if level <= len(scenario.picked):

@@ -37,8 +37,9 @@ class Scenario:
     exactly these segments. If this is empty, any segments will do.
     """
     picked: tuple[tuple[int, ...], ...] = ()
-    """Slots that the first draw of each level of looks must pick. The attestation that requests this draw is
-    timed accordingly. Levels beyond the last entry may pick any slots.
+    """For each level of looks, the slots that the first draw of this level must pick. The attestation that
+    requests this draw is sent at a time that makes the draw pick them. Levels beyond the last entry may pick
+    any slots.
     """
     cancelled: bool = False
     """Whether the submitter cancels the task before bidding ends. This requires that nobody has bid."""

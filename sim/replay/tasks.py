@@ -27,8 +27,8 @@ from sim.replay.timing import submission
 from sim.replay.training import Trained
 
 _MOST_BIDS: Final = 8
-"""The largest number of bids that are played, unless bids are late. If there are more, only the last ones are
-played, because earlier bids leave no trace.
+"""If bids are not late, at most this many of them are played. These are the last ones, because earlier bids
+leave no trace. Late bids are all played.
 """
 
 
@@ -129,8 +129,8 @@ class Life:
         return task
 
     def _bid(self, task: int) -> tuple[int, int] | None:
-        """Make the bids in order: each in the last second if the scenario is late, otherwise all in time.
-        Return the winner's account and price, or None if nobody bids.
+        """Make the bids in order. If the scenario's bids are late, each comes in the last second of bidding;
+        otherwise all come early. Return the winner's account and price, or None if nobody bids.
         """
         made = self._bids()
         if not self._stage.scenario.late:
@@ -182,7 +182,7 @@ class Life:
         return bids(exact, self._amounts.budget, late=late)
 
     def _bidder(self, number: int) -> int:
-        """The account of an ask. The submitter's own ask comes last."""
+        """The account that made ask `number`. The solvers' asks come first; the last ask is the submitter's own."""
         return FIRST_SOLVER + number if number < self._stage.scenario.population.solver_count else SUBMITTER
 
     def _expire(self, task: int, solver: int) -> str:

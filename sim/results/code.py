@@ -33,7 +33,9 @@ _BESIDE: Final = (
     PRESETS / "recommended.toml",
     _ROOT / "sweeping" / "chunk.py",
 )
-"""Sources that count for every study. Their imports are not followed, because `chunk` imports all studies."""
+"""Sources that count for every study. Their imports are not followed: `chunk` imports the catalogue of all
+studies, so every study would depend on all others.
+"""
 
 
 def sources(study: Study) -> list[Path]:

@@ -19,8 +19,8 @@ from sim.results.folder import Folder
 
 
 class _Part(NamedTuple):
-    """Metadata of a part. The file is closed, because a sweep can have more parts than a process may have
-    open files.
+    """Metadata of a part. The part's file is not kept open between reads, because a sweep can have more parts
+    than a process may have open files.
     """
 
     path: Path

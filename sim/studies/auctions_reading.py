@@ -120,9 +120,10 @@ def _variance(table: Table, name: str, number: int) -> tuple[float, float]:
 
 
 def of_rules(study: Study, point: Point, table: Table, number: int) -> list[Claim]:
-    """Claims on the share of tasks done, one for each of the two rules. If the weakest able device wins, the
-    expected share is the greatest possible one. If the cheapest ask wins, it is `done_form` of
-    `sim.studies.matching`; this rule has no claim if `economy` is 0.
+    """Claims on the share of tasks done, one for each of the two rules. Under the rule that the weakest able
+    device wins, the expected share is the greatest possible one. Under the rule that the cheapest ask wins,
+    the expected share is `done_form` of `sim.studies.matching`; there is no claim for this rule if `economy`
+    is 0.
     """
     here = where(study, point, "load", "economy")
     claims = []

@@ -1,6 +1,7 @@
 """Capital: the stake that concurrent tasks need from verifiers and solvers, and the cost of locking it.
 
-Everybody is honest and answers, so only locks leave seats empty or tasks without bids.
+Everybody is honest and answers. So if a seat stays empty or a task gets no bid, the only reason is that
+stakes are locked.
 
 The price of capital is the difference between two markets with the same seed, only one of which pays for
 capital.
@@ -48,7 +49,9 @@ class Capital(Study):
     rounds = 16
 
     def parameters(self) -> MarketParameters:
-        """A market with equal devices, asks below the budget, and few solvers, so that their stakes can run out."""
+        """A market with equal devices, asking prices below the budget, and few solvers. There are few solvers
+        so that their stakes can run out.
+        """
         return replace(parameters_for(_SEGMENTS[0]), markup=0.1, solver_count=2)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
@@ -93,7 +96,9 @@ class Capital(Study):
         return population([(Solver(), parameters.solver_count)], [(Verifier(), parameters.verifier_count)])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Draws and sales per task, and each party's cost of locks, in token units per task."""
+        """Per task: the number of redraws, the shares of tasks that are left unfilled (void or stalled) and
+        that are sold, and each party's cost of locks in token units.
+        """
         case = self.case(point)
         priced = simulate(case, runs=runs, rounds=rounds, seed=seed)
         free = priced

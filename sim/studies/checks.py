@@ -1,9 +1,9 @@
-"""Claims checked with both seeds: a claim holds if each seed alone and both together are within their
-tolerance.
+"""Claims checked with both seeds. A claim holds if the measured value is within the tolerance of the expected
+value in three evaluations: with each of the two seeds alone, and with both together.
 
-A study is evaluated three times: on all rows, for its findings and claims, and on each seed's rows, for the
-same claims. Expected values may depend on measured ones (a price, for example), so each evaluation computes
-its own.
+The evaluation on the rows of both seeds gives a study's findings and claims. The evaluation on each seed's
+rows gives the same claims again. Expected values may depend on measured ones (a price, for example), so each
+evaluation computes its own expected values.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@ splitting help?
 
 Accomplices attest every result of their cheater and challenge none. The profit of the cheater alone, and of
 the whole coalition, is measured relative to honest work under the same seed, and compared with the closed
-forms. A second grid puts the coalition's stake into fewer, larger accounts, each of which has at most one
-seat in a task. As in the engine, the gain comes only with acceptance, so a conviction takes it in addition to
-the stake.
+forms. One grid varies the coalition's share of the stake and the number of seats. The other grid puts the
+coalition's stake into fewer, larger accounts, each of which has at most one seat in a task. As in the engine,
+a cheater has the gain only if its result is accepted. So a conviction costs it the gain as well as the stake.
 """
 
 from __future__ import annotations
@@ -148,13 +148,13 @@ def _people(parameters: MarketParameters, point: Point, solver: Solver, theirs: 
 
 
 def _column(measure: str, share: float) -> str:
-    """Name of a measure's column for a false share, in percent."""
+    """The name of the column that has a measure at a false share. The name gives the share in percent."""
     return f"{measure}_{100 * share:g}"
 
 
 class Forms:
-    """Closed forms at one point, with amounts in token units. Those that depend on the false share have one
-    value for each of `SHARES`, (shares,).
+    """Closed forms at one point, with amounts in token units. Forms that depend on the false share are arrays
+    of shape (shares,), with one value for each of `SHARES`.
     """
 
     def __init__(self, case: Case, point: Point) -> None:
@@ -192,8 +192,8 @@ class Forms:
         """Lower bound on the standard error of a mean profit over `tasks` tasks: the error that convictions
         alone cause.
 
-        A conviction lowers the profit from its task by the price, the gain and `lost`. The bound is at least
-        the effect of one conviction on the mean.
+        A conviction lowers the profit from its task by the price, the gain and `lost`. The result is never
+        less than the effect of one conviction on the mean.
         """
         chance = np.maximum(np.sqrt(self.caught * (1 - self.caught) / tasks), 1 / tasks)
         swing = float(self.lost + self.money["price"] + self.money["gain"])

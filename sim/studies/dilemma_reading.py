@@ -26,8 +26,8 @@ FEES: Final = ("false_rate", "audit_fee")
 
 @dataclass(frozen=True)
 class Rows:
-    """The gain of replaying that theory expects, and the engine's measurements. Each array has one element
-    per point.
+    """The gain from replaying, as theory expects it and as the engine measured it, and further measurements
+    of the engine. Each array has one element per point.
     """
 
     study: Study
@@ -53,8 +53,8 @@ Part = tuple[list[Finding], list[Claim]]
 
 
 def _line(rows: Rows, names: Sequence[str], along: str, fixed: Mapping[str, float]) -> list[int]:
-    """Numbers of the points of the grid `names` whose parameters have the values in `fixed`, sorted by their
-    value of `along`.
+    """Selects points from the grid that varies the parameters `names`: those whose parameters have the values
+    in `fixed`. Returns their point numbers, sorted by the points' values of `along`.
     """
     chosen = within(rows.study, rows.points, names)
     here = [n for n in chosen if all(rows.points[n][name] == value for name, value in fixed.items())]
@@ -196,8 +196,9 @@ def fees(rows: Rows) -> Part:
 
 
 def _paid(rows: Rows) -> list[Claim]:
-    """A claim on the least fee at which a seat that replays loses nothing if nobody cheats. There is none if
-    the measured earnings never change sign. A seat that does not replay is paid the same fee.
+    """A claim on the least fee at which a seat that replays loses nothing if nobody cheats. There is no claim
+    if the measured earnings never change sign. This fee pays for replaying but is no reason to replay: a seat
+    that does not replay is paid the same fee.
     """
     numbers = _line(rows, FEES, "audit_fee", {"false_rate": 0.0})
     fee = np.array([rows.points[n]["audit_fee"] / TOKEN for n in numbers])

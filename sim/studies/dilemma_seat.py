@@ -53,8 +53,9 @@ class Seat:
         return self.replay / (self.replay + cheater) if cheater > 0 else 1.0
 
     def equilibrium(self) -> Equilibrium:
-        """Equilibrium of all verifiers and the solver. The solver gets the gain only if its result is
-        accepted, so a convicted solver loses the gain in addition to its stake.
+        """The equilibrium of all verifiers and the solver. The solver's gain, which is what a false result is
+        worth to it, is paid only if the result is accepted. So a conviction costs the solver this gain in
+        addition to its stake.
         """
         parameters = self.parameters
         return committee_equilibrium(
@@ -70,8 +71,9 @@ class Seat:
         )
 
     def least_error(self, tasks: int) -> float:
-        """Least error of a mean over `tasks` tasks. It is the effect of one reward on the mean of the rarer
-        seats: those that replay, or those that do not.
+        """The least error to assume for a mean over `tasks` tasks. The seats form two groups: those that
+        replay and those that do not. The error is the amount by which one reward changes the mean of the
+        smaller group.
         """
         rarer = min(self.looking, 1 - self.looking) * self.parameters.verifiers
         return self.parameters.reward / (rarer * tasks)

@@ -68,7 +68,9 @@ class Griefing(Study):
     rounds = 2
 
     def parameters(self) -> MarketParameters:
-        """A market with equal devices, because the closed forms have no term for a spread."""
+        """A market in which all devices have equal costs, because the closed forms have no term for a spread
+        of costs.
+        """
         return MarketParameters(device_spread=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
@@ -150,9 +152,9 @@ class Griefing(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """Findings on each attack, and on the attack that is cheapest for the attacker. A factor is harm per
-        token lost. Among the claims are the least bond and the least delay penalty with a factor of at most
-        1.
+        """Findings on each attack, and on the attack that is cheapest for the attacker. The factor of an
+        attack is the harm to others for each token that the attacker loses. The claims include the least bond
+        and the least delay penalty at which the factor is at most 1.
         """
         points = points_of(self, table)
         forms = [self.forms(point) for point in points]
@@ -204,8 +206,8 @@ class Griefing(Study):
         )
 
     def forms(self, point: Point) -> Mapping[str, float]:
-        """The values that theory expects for the harms and losses of `play`, and the least bond and least
-        delay penalty with a factor of at most 1.
+        """The values that theory expects for the harms and losses of `play`; also the least bond and the
+        least delay penalty at which harm is at most loss (a factor of at most 1).
         """
         parameters = self.case(point).parameters
         gas, cost = parameters.gas_price * TOKEN, parameters.training_cost

@@ -44,8 +44,9 @@ _UTILISATIONS: Final = tuple(Fraction(n, 100) for n in (10, 20, 30, 40, 50, 70, 
 
 
 def looking(parameters: MarketParameters) -> Looking:
-    """The terms and costs of looks for `sim.theory.looks`, with amounts in token units. `accuse` includes the
-    accuser's payment to the solver for the dropped game.
+    """The terms and costs of looks for `sim.theory.looks`, with amounts in token units. An accusation begins
+    as a game that the accuser drops, so `accuse` includes the game's cost, which the accuser pays to the
+    solver.
     """
     gas = parameters.gas_price * TOKEN
     return Looking(
@@ -188,7 +189,8 @@ class Seen:
 
     def _sizes(self, here: Sequence[int]) -> Finding:
         """A finding on the equilibrium of accounts that decide separately for each level (seats, looks at
-        seats, looks at looks, …) whether to replay. It has the shares that skip for each length of the task.
+        seats, looks at looks, …) whether to replay. For each number of segments of the task, it gives the
+        shares of the looks on the last two levels that are skipped.
         """
         words, most = [], 0.0
         for n in sorted(here, key=lambda n: self.points[n]["segments"]):

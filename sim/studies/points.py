@@ -95,8 +95,8 @@ def agreement(claims: Sequence[Claim]) -> Finding:
 
 
 def of_both(share: float, parameters: MarketParameters) -> int:
-    """Number of verifiers of the first of two kinds: the given share of all verifiers, but with at least one
-    verifier of each kind.
+    """The verifiers are divided into two kinds. Returns how many are of the first kind: the given share of
+    all verifiers, rounded, but so that each kind has at least one verifier.
 
     Raises ParameterError if there is only one verifier.
     """

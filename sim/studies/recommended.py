@@ -56,7 +56,9 @@ _ASKED: Final = "as asked"
 """Name for the group of points that are on no edge."""
 _HONEST: Final = 0.0
 _CHEATERS: Final = (0.001, 0.1, 0.5, 1.0)
-"""False shares of cheaters; the first is one segment."""
+"""The shares of false segments with which cheaters are played. The first share is so small that it means one
+segment.
+"""
 
 
 @cache
@@ -92,7 +94,7 @@ class Recommended(Study):
         return parameters_for(SEGMENTS[-1])
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Sizes of tasks and false shares, which `points` crosses with the edges."""
+        """The axes: the sizes of tasks, and the false shares. `points` crosses them with the edges."""
         return {
             "segments": SEGMENTS,
             "false_share": (_HONEST, *_CHEATERS),

@@ -42,8 +42,8 @@ SEEDS: Final = 2
 claim must hold with each seed alone and with both together (`checks`).
 """
 CHANCE: Final = 0.02
-"""The `bound` of a claim about a chance (a probability) of any size: a tolerance up to this absolute value is
-narrow enough.
+"""The `bound` of every claim about a chance (a probability). Whatever the expected chance is, a tolerance up
+to this absolute value is narrow enough.
 """
 
 

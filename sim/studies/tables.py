@@ -12,7 +12,7 @@ from sim.studies.study import Point, Study, Table
 
 
 def by_point(table: Table, name: str) -> Floats:
-    """A column as (points, runs)."""
+    """The values of a column, as an array of shape (points, runs)."""
     runs = int(table["run"].max()) + 1
     return table[name].reshape(-1, runs)
 
@@ -50,8 +50,8 @@ def draws(table: Table, *points: int, each: int | None = None) -> int:
 
 
 class OfSeed(Mapping[str, Floats]):
-    """A table that has only the rows of another table that were played with one seed. Its runs are numbered
-    from 0. The rows of a column are selected when the column is read.
+    """A table with only some rows of another table: those that were played with one seed. Its runs are
+    numbered from 0. The rows of a column are selected when the column is read.
     """
 
     def __init__(self, table: Table, seed: int) -> None:

@@ -1,12 +1,12 @@
 """Withholding: a cheater serves no data if an honest seat would convict it. A jury is then drawn to judge
 whether data are withheld.
 
-The engine is not used. This study draws tasks with one false segment, and their seats, juries of distinct
-accounts, claims, redraws and retrainers. It compares the results with `sim.theory.withholding`. The amounts
-are those recommended for a task of 1,000 tokens on a rollup, as multiples of the budget. The recommended
-stake assumes that the cheater is also the submitter, challenger and retrainer, and so does this study.
-Therefore, withholding pays no better than honest work if juries find that data are withheld and somebody is
-sure to retrain.
+The engine is not used. For tasks with one false segment, this study simulates the seats, juries of distinct
+accounts, claims, redraws and retrainers, and compares the results with `sim.theory.withholding`. The amounts
+are those recommended for a task of 1,000 tokens on a rollup, as multiples of the budget. This study and the
+recommended stake both assume that the cheater is also the submitter, challenger and retrainer. The stake thus
+allows for the payments that the cheater recovers in these roles. Therefore, withholding pays no better than
+honest work if juries find that data are withheld and somebody is sure to retrain.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ GRIDS: Final[Sequence[Grid]] = (JURIES, RETRAINERS)
 
 
 class Withholding(Study):
-    """A cheater with one false segment, which it withholds if an honest seat holds it."""
+    """A cheater with one false segment. If an honest seat holds this segment, the cheater serves no data."""
 
     name = "withholding"
     question = "Does it pay to withhold data instead of being convicted?"
@@ -113,8 +113,9 @@ class Withholding(Study):
         }
 
     def _found(self, point: Point, tasks: int, rng: np.random.Generator) -> Flags:
-        """For each task, whether a jury finds the data withheld before an account in league with the solver
-        gets the seat.
+        """For each task, whether a jury finds the data withheld. If the claims for a seat fail, the seat is
+        drawn again. The jury must find the data withheld before the seat goes to an account in league with
+        the solver.
         """
         accounts, honest, free = kinds(point)
         found = np.zeros(tasks, dtype=bool)
@@ -179,8 +180,8 @@ class Withholding(Study):
         ]
 
     def _no_gain(self, table: Table, points: Sequence[Point]) -> list[Claim]:
-        """Claims that withholding earns no more than honest work. What the cheater gains when juries fail to
-        find the data withheld is left out.
+        """Claims that withholding earns no more than honest work. The claims leave out what the cheater gains
+        because some juries fail to find the data withheld.
 
         There is a claim for each point at which all honest accounts are free, somebody is sure to retrain,
         and at least as many accounts are honest as the stake assumes.

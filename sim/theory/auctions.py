@@ -75,7 +75,8 @@ def ordered_cost_variance(market: Market, rank: int) -> float:
 
 def descending(market: Market, *, late: bool = False) -> Outcome:
     """Return the expected outcome of open bids. Each bid undercuts the one before by the least undercut, so
-    bids go down the ladder G_0 > G_1 > …. All bids are in time or, with `late`, all are late.
+    bids go down the ladder G_0 > G_1 > …. By default, all bids come early. With `late`, each bid comes in the
+    last second.
 
     As in `sim.mechanism.auctions.descending`, the bidder with the lowest cost L opens at G_0. This bidder and
     the one with the second-lowest cost S then take turns, as long as their costs are no higher than the next
@@ -83,13 +84,15 @@ def descending(market: Market, *, late: bool = False) -> Outcome:
     at this price. If k is odd, the bidder with cost S has bid G_k. The bidder with cost L then answers and
     wins at G_(k + 1) if L <= G_(k + 1); otherwise the bidder with cost S wins at G_k. If S > G_0, the bidder
     with cost L wins at G_0, or at L itself if L > G_0. Let F be the uniform distribution function of the
-    costs, a = 1 - F(G_(k + 1)) and b = 1 - F(G_k). The chances that G_k is that last price are:
+    costs, a = 1 - F(G_(k + 1)) and b = 1 - F(G_k). P(k, C) is the chance that G_k is the last price with S <=
+    G_k and that the condition C holds:
 
         P(k, L <= G_(k + 1)) = n (1 - a) (a^(n - 1) - b^(n - 1)),
         P(k, L > G_(k + 1)) = a^n - b^n - n (a - b) b^(n - 1)
 
-    If the bidder with cost S wins, the winner's cost is higher by S - L. The expectation of S - L is the
-    integral of P(L <= x < S) over the step:
+    If the bidder with cost S wins, the winner's cost is S instead of L. What this adds to the expected cost,
+    for each odd k, is the expectation of S - L. This is the integral of P(L <= x < S) over the step, for x
+    from G_(k + 1) to G_k:
 
         n w (a (a^n - b^n) / n - (a^(n + 1) - b^(n + 1)) / (n + 1) - b^(n - 1) (a - b)^2 / 2)
     """
@@ -144,15 +147,16 @@ def second_price(market: Market) -> Outcome:
     budget.
 
     Bidding its cost is best for each bidder, whatever the others bid: a bid decides only whether the bidder
-    wins, never the price. Let u = (c - low) / w for a cost c, R = min(1, (r - low) / w) and b = (r - low) /
-    w. A trade happens with chance 1 - (1 - R)^n. Cost and price follow on the scale of u:
+    wins, never the price. On the scale of u = (c - low) / w for a cost c, let u_(1) and u_(2) be the lowest
+    and the second-lowest of the n values. Let b = (r - low) / w be the budget on this scale, and R = min(1,
+    b). A trade happens with chance 1 - (1 - R)^n. On the scale of u, the cost and the price are as follows:
 
-    - The integral of P(u_(1) > t) = (1 - t)^n from 0 to R is I = (1 - (1 - R)^(n + 1)) / (n + 1). The cost is
-      I - R (1 - R)^n.
-    - The price is E[min(u_(2), R); u_(1) <= R] = 2 I - 2 R (1 - R)^n. It follows from the integral of P(u_(2)
-      > t) = (1 - t)^n + n t (1 - t)^(n - 1). A single bidder is paid b.
+    - The cost is I - R (1 - R)^n. Here I = (1 - (1 - R)^(n + 1)) / (n + 1) is the integral of P(u_(1) > t) =
+      (1 - t)^n from 0 to R.
+    - With two or more bidders, the price is E[min(u_(2), R); u_(1) <= R] = 2 I - 2 R (1 - R)^n. It follows from
+      the integral of P(u_(2) > t) = (1 - t)^n + n t (1 - t)^(n - 1). A single bidder is paid b.
 
-    For R = 1, the cost is 1 / (n + 1) and the price is 2 / (n + 1).
+    For R = 1, the cost is 1 / (n + 1). With two or more bidders, the price is then 2 / (n + 1).
     """
     m, n = checked(market), market.bidders
     w = m.high - m.low

@@ -29,7 +29,8 @@ def advantage_at(
     cost: ArrayLike,
     kept: ArrayLike = 1.0,
 ) -> Values:
-    """Return how much more a false share f earns than honest work if it is convicted with chance `caught`, D.
+    """Return how much more a cheater with the false share f earns than an honest solver, if it is convicted
+    with chance D, which is `caught`.
 
     A cheater spends (1 - f) c. If it escapes, it earns p and G; if it is convicted, it loses S and keeps the
     share `kept` of G. So the advantage is
@@ -37,9 +38,9 @@ def advantage_at(
         (1 - D)(p + G) + D (kept G - S) - (1 - f) c - (p - c) = f c + (1 - (1 - kept) D) G - D (S + p).
 
     `kept` = 1 is audit.md section 9, where G counts in full (a false result may have been used before the
-    conviction). `kept` = 0 is a gain that comes only with payment. With f = 0, nothing can be gained or
-    found, and the advantage is 0 if D is 0. `caught` is arbitrary here; `cheating_advantage` uses the draw's
-    chance.
+    conviction). `kept` = 0 is a gain that comes only with payment. With f = 0, nothing can be gained, so G
+    counts as 0. Nothing can be found either, so D should be 0; the advantage is then 0. `caught` is arbitrary
+    here; `cheating_advantage` uses the draw's chance.
     """
     d, f = within("caught", caught, 0, 1), within("share", share, 0, 1)
     worth = np.where(f > 0, within("gain", gain, 0), 0.0)

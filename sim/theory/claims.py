@@ -27,14 +27,17 @@ def expected_claims(
     honest: ArrayLike,
     accounts: ArrayLike,
 ) -> Claims:
-    """Return the claims on a cheater with m false segments; dishonest seats attest whatever they are served.
+    """Return the claims on a cheater with false segments; dishonest seats attest whatever they are served.
+
+    Of K `segments`, m are `false`. Each of V seats (`verifiers`) draws q segments (`segments_per_verifier`),
+    and has no false segment with chance a. Of N `accounts`, a share h is `honest`.
 
     An honest seat that has a false segment challenges, and convicts: on average V h (1 - a) seats do. An
     honest seat that has no false segment attests, and receives its fee if one of the V - 1 other seats
-    convicts. A dishonest seat also receives its fee in that case, unless it has the convicted segment itself.
-    The chance that it does is q / K, because seats draw their segments independently. The share of honest
-    accounts among the other accounts is (h N - 1) / (N - 1) for an honest seat, and h N / (N - 1) for a
-    dishonest one.
+    convicts. A dishonest seat also receives its fee if one of the others convicts, unless the dishonest seat
+    itself has the convicted segment. The chance that it has this segment is q / K, because seats draw their
+    segments independently. The share of honest accounts among the other accounts is (h N - 1) / (N - 1) for
+    an honest seat, and h N / (N - 1) for a dishonest one.
     """
     h, v, n = (
         within("honest", honest, 0, 1),

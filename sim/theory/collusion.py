@@ -34,9 +34,10 @@ def collusion_threshold(
     """Return the colluding share of the stake above which cheating pays for some number m of false segments.
 
     Colluders attest and never challenge. The share is 0 if cheating pays without them, and 1 if it never
-    pays. The colluders' own costs and earnings are left out, in the cheater's favour: they lose no stake
-    under the contracts, and would earn the same fees from an honest solver. The chance of conviction grows
-    with the honest share for every m, so bisection finds the share, to 2^-40.
+    pays. The colluders' own costs and earnings are left out. The earnings make no difference: colluders lose
+    no stake under the contracts, and would earn the same fees from an honest solver. Leaving out the costs
+    favours the cheater. The chance of conviction grows with the honest share for every m, so bisection finds
+    the share, to 2^-40.
     """
     false = np.arange(1, count("segments", segments, 1) + 1)
 
@@ -71,11 +72,11 @@ def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> 
     The owner has `accounts` accounts of `slots` stake units each; there are `others` other accounts of one
     unit each.
 
-    Each seat goes to a different account, which is drawn among the accounts without a seat with chances in
-    proportion to their stakes (`AuditBoard.draw`). If the owner has n accounts of w units and holds j of the
-    first i seats, it gets the next seat with chance (n - j) w / ((n - j) w + N - (i - j)), where N is
-    `others`. With single units (w = 1) the distribution is hypergeometric. Raises `TheoryError` if there are
-    fewer accounts than seats.
+    For each seat, one of the accounts that have no seat yet is drawn. Their chances are in proportion to
+    their stakes (`AuditBoard.draw`). If the owner has n accounts of w units and holds j of the first i seats,
+    it gets the next seat with chance (n - j) w / ((n - j) w + N - (i - j)), where N is `others`. With single
+    units (w = 1) the distribution is hypergeometric. Raises `TheoryError` if there are fewer accounts than
+    seats.
 
     **Splitting.** An account has one seat at a time. So a stake in one account holds at most one seat of a
     task, while the same stake split into V or more accounts may hold all seats.
@@ -97,8 +98,8 @@ def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> 
 
 
 def caught_by_others(law: ArrayLike, missed: ArrayLike) -> Values:
-    """Return the chance that a seat of somebody other than the owner finds something: the sum over j of law_j
-    (1 - a^(V - j)), where a is `missed`.
+    """Return the chance that a seat of somebody other than the owner finds something. This is the sum over j
+    of law_j (1 - a^(V - j)), where j is the number of the owner's seats and a is `missed`.
 
     `law` is the result of `seats_law`, of shape (V + 1,). `missed` is the chance that no segment of a seat is
     false. It can be one number, or an array with a chance for each number of false segments.

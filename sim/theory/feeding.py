@@ -1,9 +1,10 @@
 """Fed seats do not replay a segment: they hash states that the solver sends them. This module computes how
 much data the solver must send.
 
-By audit.md section 4, a seat hashes some chunks of each state j = 0 ... C of a segment: the chunks c with (c
-+ j) mod w = 0. A seat that is fed these chunks looks as if it had replayed, so such seats count towards the
-dishonest share 1 - h that stakes assume.
+By audit.md section 4, a seat hashes some chunks of each state j = 0 ... C of a segment of C steps. They are
+the chunks c with (c + j) mod w = 0, where w is the thinning. A seat that is fed these chunks cannot be told
+from one that replayed. So the formulas for stakes count such seats as dishonest. They are part of the share 1
+- h, where h is the honest share.
 """
 
 import numpy as np

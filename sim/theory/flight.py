@@ -30,12 +30,13 @@ class Draws(NamedTuple):
 def filled_law(
     *, verifiers: int, accounts: int, bound: int, draws: int = ESCROW_DRAWS
 ) -> tuple[Values, Draws]:
-    """Return two results: the chances that 0 ... V seats are filled in the end, and the task's `Draws`.
-    `bound` is the number of accounts that have seats in other tasks.
+    """Return two results: the chances that 0 ... V seats are filled in the end, and the task's `Draws`. V is
+    `verifiers`, and N is `accounts`. `bound` is the number of accounts that have seats in other tasks.
 
     A draw fills seats one by one. If b accounts have seats, in this task or in others, the next seat stays
     empty with chance (b / N)^32. The contracts also limit a whole draw to 256 tries, which is left out here.
-    Empty seats are redrawn until all seats are filled or there have been `draws` draws in all.
+    Empty seats are redrawn until all seats are filled, or until the number of draws, including the first, is
+    `draws`.
     """
     v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 1)
     others = count("bound", bound, 0, n)
@@ -112,11 +113,11 @@ def _redrawn(verifiers: int, bound: int, accounts: int) -> float:
 
 
 def sold_in_flight(*, stakes: int, overlap: int, tasks: int) -> float:
-    """Return the fraction of the first `tasks` tasks that is sold. All solvers together are assumed to own
-    `stakes` stakes.
+    """Return which fraction of the first `tasks` tasks are sold. `stakes` is the number of stakes that all
+    solvers together are assumed to own.
 
-    Of `overlap` consecutive tasks the first min(stakes, overlap) are sold; then nobody has a stake left.
-    Earnings are assumed not to pay for a further stake, and no stake is lost.
+    Of `overlap` consecutive tasks, the first min(stakes, overlap) are sold; nobody has a stake left for the
+    others. Earnings are assumed not to pay for a further stake, and no stake is lost.
     """
     period, each = count("overlap", overlap, 1), min(count("stakes", stakes, 0), overlap)
     whole, rest = divmod(count("tasks", tasks, 1), period)

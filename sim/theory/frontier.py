@@ -49,7 +49,9 @@ def stake_multiple(
     honest: float,
     gain_ratio: float,
 ) -> float:
-    """Return max(0, S_min / p) for G = `gain_ratio` p; infinite if some m is never caught."""
+    """Return max(0, S_min / p) for a gain G of `gain_ratio` p. It is infinite if some number m of false
+    segments is never caught.
+    """
     _, stake = worst_false(
         segments=segments,
         segments_per_verifier=segments_per_verifier,
@@ -71,9 +73,10 @@ def stake_multiple_sparse(
 ) -> Values:
     """Return the limit of S_min / p for q V << K: (1 / K + g) K / (h q V) - 1.
 
-    One false segment is the worst case: a(1 / K) = 1 - q / K exactly, so P = (1 - h q / K)^V = 1 - h q V / K
-    + O((qV / K)^2), and the chance of conviction is h q V / K. At fixed q V the stake grows in proportion to
-    K; at fixed q V / K it stays constant.
+    One false segment is the worst case. The q segments of one seat miss it with chance a = 1 - q / K exactly.
+    So all V seats find nothing with chance P = (1 - h q / K)^V = 1 - h q V / K + O((q V / K)^2), and the
+    chance of conviction tends to h q V / K. At fixed q V the stake grows in proportion to K; at fixed q V / K
+    it stays constant.
     """
     k = counts("segments", segments, 1)
     n = counts("segments_per_verifier", segments_per_verifier, 1) * counts("verifiers", verifiers, 1)
@@ -186,9 +189,10 @@ def largest_segments(
     """Return the largest K up to `most` for which S_min is at most `multiple` p; 0 if S_min is larger even
     for K = 1.
 
-    Beyond this K, the stake explodes for a given audit. K is doubled from 1, then bisected. With more
-    segments, a false segment is drawn more rarely, so S_min does not fall with K while q < K. While q >= K,
-    S_min changes only through m / K.
+    For a given audit, the stake explodes beyond this K. K is doubled from 1, then bisected. This finds the
+    largest K because S_min never falls as K grows. While q < K, more segments mean that a false segment is
+    drawn more rarely. While q >= K, all segments are drawn, and K enters S_min only through the false share m
+    / K, which is 1 in the worst case.
     """
 
     def keeps(k: int) -> bool:

@@ -89,10 +89,10 @@ def silent_verifier(*, seat_fee: float, seat_cost: float, draw_fee: float, delay
 def late_solver(*, delay_penalty: int, delay: float, capital_cost: float = 0.0) -> Griefing:
     """Return the griefing of a solver that bids, wins and lets the deadline pass (`TaskMarket.expire`).
 
-    The solver loses the penalty D (`delay_penalty`). Half of D, rounded down, goes to the submitter, and the
-    escrow returns. The submitter has waited for nothing. So the harm is max(0, `delay` - floor(D / 2)), and
-    the loss is D plus `capital_cost`. An attacker can win a task this way with a bid of 0, and again after
-    the task is reposted; only the penalty makes that costly.
+    The solver loses the penalty D (`delay_penalty`). The submitter gets half of D, rounded down, and its
+    escrow back, but it has waited in vain. So the harm is max(0, `delay` - floor(D / 2)), and the loss is D
+    plus `capital_cost`. An attacker can win a task this way with a bid of 0, and again after the task is
+    reposted. Nothing but the penalty makes that costly.
     """
     lost = count("delay_penalty", delay_penalty, 0)
     harm = max(0.0, number("delay", delay, 0) - lost // 2)

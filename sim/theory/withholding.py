@@ -75,8 +75,9 @@ def jury_verdict(*, jurors: int, accounts: int, honest: int, league: int) -> Ver
 def after_claims(verdict: Verdict, claims: int = CLAIMS) -> Verdict:
     """Return the final verdict if an account claims again while juries are undecided.
 
-    Each claim draws a new jury, so the chances of the first verdict are multiplied by 1 + u + ... + u^(m -
-    1), where u is the chance of no verdict and m the number of claims.
+    Each claim draws a new jury. Let u be the chance that one jury is undecided, and m the number of claims.
+    The chances of *available* and *withheld* are those of one jury, multiplied by 1 + u + ... + u^(m - 1).
+    The chance that all juries are undecided is u^m.
     """
     m, u = count("claims", claims, 1), verdict.undecided
     tries = sum(u**k for k in range(m))
@@ -169,7 +170,7 @@ def withholding_advantage(
 def least_retrained_stake(
     terms: Withheld, *, caught: float, saved: float = 0.0, retrained: float = 1.0
 ) -> float:
-    """Return the least stake at which withholding does not pay, assuming that a jury never fails to find that
+    """Return the least stake at which withholding does not pay, assuming that juries always find out that
     data are withheld.
 
     Somebody retrains with chance `retrained`. Rewards are fixed, and `burn` is a fixed share of the stake.

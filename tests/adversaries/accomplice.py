@@ -1,9 +1,9 @@
-"""An accomplice of a cheat: it convicts the solver in a game that it has opened itself, once an honest seat
-has committed.
+"""An accomplice of a cheating solver. It opens a game itself, and convicts the solver in it once an honest
+seat has committed.
 
 The accomplice has no seat. It plays by the rules, but holds its judgment back until another challenger has
-committed to the task, or until its patience ends. By then the honest seat's bond is locked, and the game that
-convicts is the accomplice's, not the honest seat's. The accomplice gets only the reward.
+committed to the task, or until its patience ends. Once the honest seat has committed, its bond is locked, but
+the game that convicts is the accomplice's. The accomplice gets only the reward.
 """
 
 from __future__ import annotations

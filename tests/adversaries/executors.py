@@ -57,15 +57,15 @@ def doubles_the_rate(work: Work) -> Executor:
 
 
 def skips_a_segment(work: Work) -> Executor:
-    """An executor that skips the steps of one segment, so that its last checkpoint repeats the one before
-    it.
+    """An executor that skips the steps of one segment. So the checkpoint at the end of this segment repeats
+    the checkpoint before it.
     """
     return SkippingExecutor(work.program, work.fixed, work.kernels, *SKIPPED)
 
 
 def falsifies_a_product(work: Work) -> Executor:
-    """An executor with one wrong sum in the second layer's matrix product. The rows of its operands are
-    longer than a chunk.
+    """An executor that falsifies one sum in the second layer's matrix product. The operands of this product
+    have rows that are longer than a chunk.
     """
     path, number = find(work.program.program, Op.DOT, "linear", which=1)
     return perturbed(work, path, number, LOGIT, shifted, WRONG_DOT_STEP, WRONG_DOT_STEP)

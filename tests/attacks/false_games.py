@@ -42,7 +42,7 @@ class FalseGames:
         self._salts = 0
 
     def at_once(self, calls: Sequence[Callable[[], None]]) -> None:
-        """Make all `calls` in parallel threads, one move each, and wait for them."""
+        """Make all `calls` in parallel, each in a separate thread, and wait for them. Each call makes one move."""
         with ThreadPoolExecutor(len(calls)) as pool:
             for done in [pool.submit(call) for call in calls]:
                 done.result()

@@ -79,7 +79,7 @@ def long_row() -> Program:
 
 
 def short_steps(program: Program, clock: int) -> Terms:
-    """Terms with segments of one step of this program."""
+    """Terms for this program and this clock, in which each segment has one step."""
     check(program)
     return replace(
         of(clock), program_id=program.id, segment_steps=1, step_operations=cost(program).operations
@@ -98,9 +98,10 @@ def known(program: Program, step: float) -> Figures:
 
 
 def test_traces_and_values_count_where_the_programs_steps_are_fast() -> None:
-    """A step takes 55 us, a trace 0.9 s. Each of 16 games needs a trace and 106 values of 256 MiB. All 16
+    """A task is refused if its steps are fast but the traces and values of its games do not fit into the
+    clock. A step takes 55 us, a trace 0.9 s. Each of 16 games needs a trace and 106 values of 256 MiB. All 16
     games together take 1,531 s at the full rates of the figures, and three times as long at a third of these
-    rates.
+    rates, which is what counts.
     """
     program = one_of_many()
     figures = known(program, 55e-6)

@@ -62,7 +62,7 @@ class Altered:
         return [first, self._state or middle, last]
 
     def constant_roots(self) -> Sequence[bytes]:
-        """The constants' roots of the run, unchanged."""
+        """The roots of the run's constants, unchanged."""
         return self._run.constant_roots()
 
     def frame(self, segment: int, step: int) -> Frame:
@@ -125,7 +125,9 @@ class ValuesWithheld(Serving):
 def test_withheld_or_false_answers_are_demanded_on_chain(
     ring: Arena, served: Callable[[], Silent | Serving], least: int
 ) -> None:
-    """`least` is the minimum number of demands that the challenger needs to reach the wrong value."""
+    """Answers that are withheld or false are demanded on the chain, and the solver is found false. `least` is
+    the minimum number of demands that the challenger needs to reach the wrong value.
+    """
     moves = slashed(fights(ring, one_ulp_off(), provider=served(), defence=covers_up), Verdict.SOLVER_FALSE)
     demands = moves.count("demand")
     assert demands >= least

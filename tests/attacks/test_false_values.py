@@ -65,7 +65,9 @@ def rate() -> Place:
 
 
 def product() -> Place:
-    """A sum of the second layer's matrix product. A row of its operands takes two chunks."""
+    """One element of the second layer's matrix product, which is a sum. A row of the product's operands takes
+    two chunks.
+    """
     return Place(*find(subject().program.program, Op.DOT, "linear", which=1), LOGIT)
 
 
@@ -102,7 +104,9 @@ def test_a_planted_nan_or_infinity(ring: Arena, bits: int) -> None:
 
 
 def test_random_words_that_are_not_the_steps(ring: Arena) -> None:
-    """One random word is wrong. The same generator draws batches and, in other tasks, dropout masks."""
+    """The run uses one wrong random word. The generator of these words draws batches and, in other tasks,
+    dropout masks.
+    """
     place = Place(*find(subject().program.program, Op.PHILOX), 3)
     judged_at(ring, place, wrong(place, lambda bits: bits ^ 0x8000_0000))
 

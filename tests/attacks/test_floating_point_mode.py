@@ -1,9 +1,10 @@
-"""Libraries that make the processor flush subnormals or round differently, before or after the self-test.
+"""Libraries that put the processor into a mode in which it flushes subnormals or rounds differently. They do
+so before or after the self-test.
 
-Nothing would fail visibly: small gradients become zero, checkpoints are false and the stake is lost. So no
-step is run or traced in such a mode. Each thread has its own mode, so the mode may be wrong in a single
-thread of a pool. The compiled library always computes in the right mode, whatever the mode of the calling
-thread.
+A step in such a mode would not fail visibly. But small gradients would become zero, the checkpoints would be
+false, and the stake would be lost. So no step is run or traced in such a mode. Each thread has its own mode,
+so the mode may be wrong in a single thread of a pool. The compiled library always computes in the right mode,
+whatever the mode of the calling thread.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ def ask(port: int, host: str = HOST) -> int:
 
 
 class Attack:
-    """`CLIENTS` clients that hold `EACH` half requests each and reopen one as soon as the server ends it.
-    They share `addresses` addresses.
+    """`CLIENTS` clients, each of which holds `EACH` half-sent requests open. As soon as the server ends one
+    of these requests, it is opened again. The clients share `addresses` addresses.
     """
 
     def __init__(self, port: int, addresses: int) -> None:

@@ -1,10 +1,10 @@
 """Endpoints and bundle addresses on which Python's libraries raise unexpected errors.
 
 Issue F, rows 1 and 2, reproduced at commit fd6f56d. The host in `https://xn--a/` is not a valid IDNA name,
-and opening it raised a UnicodeError:
+and opening this address raised a UnicodeError:
 
-- A cheat announced it as its endpoint. Every replay of an honest verifier crashed, and the cheat was paid.
-- A stranger posted a task with its bundle there. `solver run` ended, again after every restart.
+- A cheat announced this address as its endpoint. Every replay of an honest verifier crashed, and the cheat was paid.
+- A stranger posted a task with this address for its bundle. `solver run` ended, again after every restart.
 
 Now an address is parsed when it is read. One that cannot be opened means "not served", for that task only.
 """

@@ -1,8 +1,8 @@
-"""Calls of library functions with unintended operands and attributes; a stranger may post any of them.
+"""Calls of library functions with unintended operands and attributes; a stranger may post any such call.
 
-Bodies broadcast their operands and accept several types, but kernels read memory in the sizes that they
-expect. So a kernel is used only for the documented forms, where its result equals the body's bit for bit.
-Otherwise the body runs.
+The body of a library function broadcasts its operands and accepts several types, but the function's kernel
+reads memory in the sizes that it expects. So the kernel is used only for the documented forms, where its
+result equals the body's bit for bit. Otherwise the body runs.
 """
 
 from __future__ import annotations

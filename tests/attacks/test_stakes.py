@@ -58,8 +58,8 @@ def test_vanishing_mid_task_costs_the_penalty_and_the_escrow_returns(ring: Arena
 
 
 def test_checkpoints_once_committed_cannot_be_rewritten(ring: Arena) -> None:
-    """A solver has committed to a false checkpoint. Its honest run does not continue from that checkpoint and
-    is refused, so the solver is late.
+    """A solver has committed to a false checkpoint, and then tries to submit an honest run. The submission is
+    refused, because the honest run does not continue from the false checkpoint. So the solver is late.
     """
     before = Purses.of(ring)
     task = assigned(ring, 2)

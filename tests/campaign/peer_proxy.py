@@ -102,7 +102,7 @@ class _Handler(Handler):
         self.number = next(self.proxy.connections)
 
     def answer(self) -> None:
-        """Answer a request of any method in the present mode."""
+        """Answer a request as the present mode says, whatever the request's HTTP method is."""
         mode = self.proxy.next_mode()
         forms = FORMS.get(mode)
         self.proxy.asked.append(self.path)

@@ -42,8 +42,8 @@ def run(left: Sequence[Case], jobs: int, results: Results, commit: str) -> int:
                 print(outcome.report, flush=True)
 
     def play_some() -> None:
-        """Play cases in one process after another. (A pool that replaces its processes itself hangs in
-        Python 3.11.)
+        """Play cases in one process after another. (In Python 3.11, a pool that can replace its processes
+        hangs. So each process has a separate pool.)
         """
         while waiting:
             with ProcessPoolExecutor(1, get_context("spawn")) as process:

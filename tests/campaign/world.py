@@ -51,8 +51,8 @@ TERMS: Final[dict[str, int | str]] = {
     "stake": 500 * TOKEN,
     "seat_lock": 8 * TOKEN,
 }
-"""Terms of the posted tasks that differ from those of `Stage.post`. Periods, in seconds, are much longer than
-a fault lasts. To end a period, the chain's clock is moved.
+"""The terms that `post_task` passes to `Stage.post`. Periods, in seconds, are much longer than a fault lasts.
+To end a period, the chain's clock is moved.
 """
 PATIENCE: Final = 240.0
 """Seconds that a party has for its next action: twenty times what it needs, because many parties may share

@@ -309,7 +309,9 @@ def test_no_bond_is_locked_when_the_window_is_over(challenger: Challenger) -> No
 
 
 def test_no_bond_is_locked_where_there_is_no_time_to_open(challenger: Challenger) -> None:
-    """A commitment may take two blocks to be mined, and its opening, which must be in a later block, three more."""
+    """A commitment may take two blocks to be mined. Its opening must be in a later block, and may take three
+    more blocks.
+    """
     until = challenger.client.market.task(challenger.task).challenge_until
     challenger.chain.next_block_at(until - 4)
     challenger.chain.mine()
@@ -346,9 +348,9 @@ def test_a_commitment_that_was_not_opened_in_time_is_forfeited_and_made_anew(
 def test_commitments_that_were_not_opened_double_no_bond(
     challenger: Challenger, connected: Connect, opened: int
 ) -> None:
-    """A stranger has committed sixteen times, each time with a bond, so the next bond is doubled. `opened` is
-    the number of these commitments that are opened as games. Once the others can no longer be opened, the
-    challenger forfeits them, and its own bond is not doubled.
+    """While a stranger's sixteen commitments are held, each with a bond, the next bond is doubled. `opened`
+    is the number of these commitments that are opened as games. The others can no longer be opened after some
+    time. The challenger then forfeits them, so that its bond is not doubled.
     """
     client, stranger, driver = challenger.client, connected(5), challenger.driver()
     fund(stranger, 2000)

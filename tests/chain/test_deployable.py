@@ -135,7 +135,9 @@ AT_THE_BOUNDS = [
 def test_the_bounds_are_those_of_the_market_s_constructor(
     chain: Devnet, deployed: Deployment, parameters: Parameters
 ) -> None:
-    """Deployer and token are those of the fixture `deployed`, so vault and arbiter already exist."""
+    """Python's bounds of the parameters equal those of the market's constructor, which is simulated. The
+    deployer and the token are those of the fixture `deployed`, so the vault and the arbiter already exist.
+    """
     bound = broken_bound(parameters)
     market = next(made for made in plan(DEPLOYER, parameters, DEVELOPMENT).creations if made.key == "market")
     assert chain.connection.code(deployed.addresses.arbiter)
@@ -211,7 +213,7 @@ def test_a_real_chain_gets_evmnet_and_a_development_chain_its_own() -> None:
 
 
 def test_tokens_are_given_out_of_the_deployment_just_made(chain: Devnet, tmp_path: Path) -> None:
-    """The deployment file that a setting names is not used for the new tokens."""
+    """The new tokens are those of the new deployment, even if a setting names another deployment file."""
     named = tmp_path / "named.json"
     named.write_text("of other contracts")
     deploy_contracts(context(tmp_path, chain.url, deployment=named), None, None, dry_run=False, salt="new")
@@ -223,7 +225,9 @@ def test_tokens_are_given_out_of_the_deployment_just_made(chain: Devnet, tmp_pat
 
 
 def test_the_proxy_reverts_without_a_reason(chain: Devnet) -> None:
-    """This is why constructors are simulated without the proxy."""
+    """If a constructor fails, the proxy reverts without a reason. This is why constructors are simulated
+    without the proxy.
+    """
     due = plan(DEPLOYER, replace(DEVNET, draw_delay=0), DEVELOPMENT)
     market = next(made for made in due.creations if made.key == "market")
     call = creation_call(due.salt, market.code, "market")

@@ -199,7 +199,9 @@ def test_contracts_that_were_initialised_at_the_same_moment_are_found(
 def test_contracts_initialised_with_others_are_refused_before_anything_is_sent(
     chain: Devnet, deployed: Deployment
 ) -> None:
-    """A market with other parameters but the same deployer, token and salt would have the same vault."""
+    """A market with other parameters but the same deployer, token and salt would have the same vault. That
+    vault is already initialised with the existing market, so the deployment is refused.
+    """
     sent = chain.connection.transaction_count(DEPLOYER)
     other = replace(DEVNET, draw_delay=DEVNET.draw_delay + 1)
     with sender(chain) as sending, pytest.raises(DeploymentError, match=r"StakeVault .* --salt"):

@@ -327,8 +327,9 @@ def test_a_conviction_gives_an_open_accusations_bond_to_the_accused(replayed: Re
 
 
 def test_a_look_convicts_after_a_look_was_given_up_and_a_lock_lost(replayed: Replayed) -> None:
-    """Three seats of one segment each: one look is silent three times, one finds a rubber stamp, one a false
-    segment. The last silent account pays for a draw that is not made.
+    """There are three seats of one segment each, and three looks. One look is silent three times, one finds a
+    rubber stamp, and one finds a false segment. The last silent account pays for a draw that is then not
+    made.
     """
     ended, amounts = played(replayed, "accused_late")
     _, lock = looked("accused_late")
@@ -361,8 +362,9 @@ def test_tasks_in_a_row_by_a_seed(replayed: Replayed) -> None:
 
 
 def test_the_engines_own_market_books_the_same(replayed: Replayed) -> None:
-    """The engine's amounts are whole units. After every task, its int64 ledger times 10^12 equals the
-    chain's, apart from what halving loses. The bond and the penalty, which are halved, are odd.
+    """The engine counts amounts in whole units. After every task, the gains in its int64 ledger, times 10^12,
+    equal the gains on the chain, apart from what is lost when odd amounts are halved. The bond and the
+    penalty are halved, so this test makes them odd.
     """
     story = market(6, 10, exact=True)
     terms = story.parameters

@@ -37,7 +37,7 @@ def found(replayed: Replayed, name: str) -> Disagreement:
 
 
 def differences(error: Disagreement) -> dict[tuple[str, str], int]:
-    """How much more the chain holds than the engine, by place."""
+    """For each place where they differ, the chain's amount minus the engine's."""
     assert isinstance(error.comparison, Comparison)
     return {(line.place.owner, line.place.where): line.difference for line in error.comparison.differing}
 
@@ -286,7 +286,9 @@ def test_a_draw_that_nobody_pays_where_looks_are_given_up(
 def test_a_bond_of_an_accusation_that_is_not_locked(
     replayed: Replayed, monkeypatch: pytest.MonkeyPatch, story: str
 ) -> None:
-    """The open bond is compared too, not only its final owner."""
+    """The engine does not lock the bond of an accusation. The replay finds this while the bond is open, not
+    only when the bond goes to its final owner.
+    """
     real = Books.lock
     cost = Amounts.of(scenario(story).parameters).game_cost
 
@@ -319,8 +321,8 @@ def test_a_look_that_is_not_paid(replayed: Replayed, monkeypatch: pytest.MonkeyP
 
 
 def test_other_looks(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine picks every candidate. To find the accounts, it uses the random words that are meant for the
-    picks.
+    """The engine picks every candidate. It then finds the accounts with the first random words of the draw,
+    which are meant for the picks.
     """
     monkeypatch.setattr(
         "sim.replay.looking.looked", lambda seed, candidates, _chance, _room: (list(candidates), words(seed))
@@ -358,9 +360,9 @@ def test_another_winner(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_another_undercut(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine undercuts by more than the contract demands, so the contract accepts its bids. The replay
-    expects that a price one unit higher is refused as too high, but the contract does not refuse it for that
-    reason.
+    """The engine undercuts by more than the contract demands, so the contract accepts the engine's bids. For
+    a price one unit higher, the replay expects the error `BidTooHigh`. The contract gives another error,
+    because it does not find this price too high either.
     """
     monkeypatch.setattr(bidding, "FIRST_PERCENT", 3)
     auctions._ladder.cache_clear()

@@ -112,9 +112,9 @@ def test_killed_at_every_stage_it_finishes_and_sends_nothing_twice(tmp_path: Pat
 
 
 def test_killed_while_it_keeps_a_checkpoint_nothing_is_announced_that_is_not_there(tmp_path: Path) -> None:
-    """While training runs ahead, the solver is killed at four moments at which it keeps a checkpoint, before
-    or after it writes a file or a database row. After each kill, all rows are complete. After the last
-    restart, the solver finishes the task.
+    """While training runs ahead, the solver is killed four times while it stores a checkpoint: before and
+    after it writes a file, and before and after it writes a database row. After each kill, all rows are
+    complete. After the last restart, the solver finishes the task.
     """
     with stage(tmp_path) as scene:
         configured(scene)

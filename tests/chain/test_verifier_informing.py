@@ -71,7 +71,9 @@ def salt_of(scene: Stage, task: int, number: int, index: int) -> bytes:
 
 
 def test_each_seat_attests_the_digest_of_its_states_under_a_salt_of_its_own(scene: Stage) -> None:
-    """The segments include those replayed before the draw. Two seats of one process attest different digests."""
+    """Among the attested segments are those that the verifier replayed before the draw, as a whistleblower.
+    Two seats of one process attest different digests.
+    """
     scene.submitter.audit.resign()
     watcher = Watcher(scene, further=1, whistleblow=True)
     wait(lambda: scene.submitter.audit.registered() == 2)

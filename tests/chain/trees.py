@@ -59,7 +59,9 @@ def terms(**changes: Any) -> Terms:
 
 
 def submitted(chain: Devnet, submitter: Client, solver: Client, price: int, **changes: Any) -> int:
-    """Post a task, let the solver win it at this price (token units) and submit; returns the task's id."""
+    """Post a task, let the solver win it at this price (token units) and submit the run's roots. Returns the
+    task's id.
+    """
     posted = terms(**changes)
     task, _ = submitter.market.post(posted)
     solver.market.bid(task, price)

@@ -1,7 +1,8 @@
 """Random products for the kernels, with the results of the plain-integer reference.
 
 Sizes are at and near the edges of tiles, panels, strips and chunks. Some values are at the limit of
-magnitude. Others give such large i32 sums that a run of these sums must end. Operands lie anywhere in memory.
+magnitude. Others make sums so large that a kernel, which adds up products in runs of i32 sums, must end a
+run. Operands lie anywhere in memory.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ TERMS = (
 LONG = (450, 509, 511, 513, 1023, 1025, 2047, 2048, 2049, 4097, 8191, 8192, 8193, 9001)
 STRIPS = (120, 121, 127, 128, 129, 131, 132, 240, 251, 256, 257)
 SPILL = (5787, 5788, 5789, 5792, 4092, 4093, 4094, 3342, 8191, 8192)
-"""Integers that fill whole chunks. Over one, two or three chunks, the sums of their squares are just below or
-above the limit for a run of i32 sums.
+"""Integers with which whole chunks are filled. A kernel must end a run of i32 sums before the sum of the
+squares passes a limit. For most of these integers, the sum over one, two or three chunks is just below or
+just above this limit. For 8191 and 8192, the sum over one chunk is far above it.
 """
 
 

@@ -42,7 +42,7 @@ def flipped(chance: random.Random, data: bytes) -> bytes:
 
 
 def kind(error: AssayError, about: object) -> str:
-    """The name of an error's class. Requires that its message is short and printable."""
+    """The name of an error's class. Also asserts that the error's message is short and printable."""
     assert len(str(error)) <= LINE, about
     assert str(error).isprintable(), about
     return type(error).__name__

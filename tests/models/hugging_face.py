@@ -37,7 +37,7 @@ BLOCKS: Mapping[str, Any] = {
 }
 VIT: Mapping[str, Any] = {**BLOCKS, "image_size": 16, "patch_size": 4}
 COUNTS: Mapping[str, Any] = {"layers": 2, "ffn_dim": 40, "attention_heads": 4}
-"""Sizes of an encoder or a decoder, without the prefix `encoder_` or `decoder_`."""
+"""Sizes of an encoder or a decoder. Users put the prefix `encoder_` or `decoder_` before each name."""
 DRY: Mapping[str, Any] = {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,

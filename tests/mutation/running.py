@@ -116,10 +116,10 @@ def run(
 ) -> list[Outcome]:
     """The outcomes of the sample, including those of mutants that do not compile.
 
-    The first stage of tests is run on all mutants, then the other stages on those that pass it and are not
-    argued. Outcomes that are `recorded` count like those in the build folder. If `plays` is false, no mutant
-    is run, and the outcomes end before the first mutant that has no outcome yet. Raises RuntimeError if tests
-    fail without a mutant.
+    The first stage of tests is run on all mutants. The other stages are run on a mutant only if it survives
+    the first stage and is not argued. Outcomes that are `recorded` count like those in the build folder. If
+    `plays` is false, no mutant is run, and the outcomes end before the first mutant that has no outcome yet.
+    Raises RuntimeError if tests fail without a mutant.
     """
     tree = clone(language)
     outcomes = Outcomes(FOLDER / f"{language.name}.jsonl", commit, recorded, argued)
@@ -182,10 +182,10 @@ class Player:
         self._deployed: Mapping[str, str] | None = None
 
     def play(self, mutant: Mutant, name: str, quick: bool) -> Outcome | None:
-        """The outcome of a mutant. If `quick`, only the first stage of tests is run. The result is then None
-        for a mutant that passes this stage, is not argued, and does not compile to the same code as the
-        program. If not `quick`, only the other stages are run. In both cases, the mutated file is restored
-        afterwards. Raises RuntimeError if tests fail without a mutant.
+        """The outcome of a mutant. If `quick`, only the first stage of tests is run, otherwise only the other
+        stages. With `quick`, the result is None if the other stages are still needed: the mutant survives the
+        first stage, is not argued, and does not compile to the same code as the program. The mutated file is
+        always restored afterwards. Raises RuntimeError if tests fail without a mutant.
         """
         stages = self._language.folders[self._language.folder(mutant.file)]
         file = self._tree / mutant.file

@@ -66,7 +66,9 @@ PYTHON: Final = Language(
 )
 
 GAS_TESTS: Final = "[gG]as|costTheAskerTwice"
-"""Names of tests that fail in the profile `mutation`, because its build without the optimiser uses more gas."""
+"""A pattern for the names of tests that fail in the profile `mutation`. That profile builds without the
+optimiser, so contracts use more gas.
+"""
 LESS_GAS: Final = ("--no-match-contract", "Gas", "--no-match-test")
 ALL: Final = (*LESS_GAS, GAS_TESTS)
 

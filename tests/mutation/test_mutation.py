@@ -1,4 +1,4 @@
-"""Tests the sample, the runner in a small checkout, and the page of mutation scores."""
+"""Tests the sample of mutants, the runner (in a small checkout), and the page of mutation scores."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ def test_every_contract_has_one_artifact_of_its_profile() -> None:
 
 
 def test_the_package_holds_what_forge_has_compiled() -> None:
-    """Stale data would let tests and operators use outdated contracts; `make contracts` renews it."""
+    """The contract data in the package equal the data made from forge's artifacts. With stale data, tests and
+    operators would use outdated contracts. `make contracts` renews the data.
+    """
     due = documents(COMPILED)
     assert set(due) == {*DEPLOYED, *INTERFACES, "errors"}
     assert sorted(path.stem for path in DATA.iterdir()) == sorted(due)

@@ -42,7 +42,9 @@ def test_failing_contract_test_turns_make_red(tmp_path: Path) -> None:
 
 
 def test_compiler_warning_in_a_contract_test_turns_make_red(tmp_path: Path) -> None:
-    """solc stops at 256 warnings, and an unmodified forge-std alone has more, which would hide ours."""
+    """solc reports at most 256 warnings. An unmodified forge-std alone causes more than that, so the warnings
+    of our own code would be hidden.
+    """
     result = make(contracts_project(tmp_path, UNUSED_VARIABLE), "test-contracts")
     assert "Unused local variable" in result.stdout
     assert result.returncode != 0, result.stdout

@@ -77,7 +77,7 @@ def environment(folder: Path, wheel: Path) -> Path:
 
 
 def files_of_torch() -> Iterator[Path]:
-    """The top-level entries in site-packages of torch and all its dependencies."""
+    """The files and folders of torch and all its dependencies that lie directly in site-packages."""
     seen, queue = set[str](), ["torch"]
     while queue:
         name = queue.pop()

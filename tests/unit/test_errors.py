@@ -129,7 +129,7 @@ def test_who_knows_only_pythons_own_errors_catches_these_too(
 
 
 def _classes() -> Iterator[tuple[str, str]]:
-    """(name, first base's name) of every class in the product that has a base."""
+    """For each class in the product that has a base class: its name, and the name of its first base."""
     for top in PRODUCT:
         for path in sorted((REPOSITORY / top).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text())):

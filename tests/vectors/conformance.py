@@ -17,7 +17,7 @@ from typing import Any
 from tests.vectors.readings import FILES, Case
 
 SHOWN = 120
-"""Maximum number of characters of an answer that a difference shows."""
+"""A difference shows at most this many characters of an answer."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,9 @@ class Difference:
 
 @dataclass
 class Section:
-    """The outcome for one section of a file: the number of cases compared, differences, missing methods."""
+    """The outcome for one section of a file: how many cases were compared, which answers differ, and which
+    methods are missing.
+    """
 
     file: str
     name: str

@@ -42,7 +42,7 @@ def element(case: int) -> int:
 
 
 def round_number(case: int) -> int:
-    """A round of any magnitude."""
+    """A pseudo-random round number of any magnitude, from 1 to 2^64 - 1."""
     digest = int.from_bytes(sha256(f"round {case}".encode()).digest(), "big")
     return (digest % 2**64 >> digest % 63) or 1
 

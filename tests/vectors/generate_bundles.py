@@ -55,7 +55,9 @@ def of_two() -> Program:
 
 
 def not_a_state() -> Program:
-    """A program with the step's inputs. The type of its second output differs from that of the state's tensor."""
+    """A program with the step's inputs. The type of its second output differs from that of the state's second
+    tensor.
+    """
     b = Builder("not_a_state")
     weights, _, data, _ = b.input(ROW), b.input(TensorType(DType.I32, ())), b.input(ROW), b.input(ROW)
     b.output(weights)

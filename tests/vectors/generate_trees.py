@@ -23,7 +23,7 @@ TENSOR_SIZES = (1, 4, 1023, 1024, 1025, 2048, 3000, 16384, 16388, 17000)
 
 
 def leaf_data(index: int) -> bytes:
-    """Data of leaf `index`: 32 bytes, like the leaves of all trees except those of tensors."""
+    """Data of leaf `index`: 32 bytes. The leaves of all trees have 32 bytes, except in the trees of tensors."""
     return sha256(b"leaf" + index.to_bytes(4, "big")).digest()
 
 
@@ -82,8 +82,8 @@ def build() -> dict[str, Any]:
 
 
 def _refused_paths(paths: list[Any]) -> list[Any]:
-    """Some good paths, each damaged in every way. The few damaged paths that still verify are left out (see
-    README.md).
+    """Damaged copies of some good paths: for each of these paths, one copy per kind of damage. The few copies
+    that still verify are left out (see README.md).
     """
     cases = []
     for n, lo, size, node, path, root in paths[3::11]:

@@ -43,7 +43,9 @@ class Trees(Protocol):
         """Whether a consistency proof is accepted."""
 
     def fold_descendants(self, size: int, descendants: Sequence[bytes]) -> bytes:
-        """The hash of a node of `size` leaves from its descendants four levels below."""
+        """The hash of a node that covers `size` leaves, computed from the hashes of its descendants four
+        levels below.
+        """
 
     def tensor_root(self, data: bytes) -> bytes:
         """Root of a tensor's chunks."""
@@ -95,11 +97,13 @@ class Bundles(Protocol):
     """encoding.md sections 8 and 9."""
 
     def instruction_operations(self, data: bytes) -> int:
-        """The operations of an instruction that is not a call, including the 2^14 of every instruction."""
+        """The number of operations of an instruction that is not a call. It includes the 2^14 that every
+        instruction counts.
+        """
 
     def program_operations(self, closure: Sequence[bytes]) -> tuple[int, int, int]:
-        """The operations of a run of the last program of the list, the bytes of its longest path of frames, and
-        the operations that terms state for it.
+        """Three numbers for the last program of the list: the operations of one run, the bytes of the
+        program's longest path of frames, and the operations that terms state for the program.
         """
 
     def blob_path(self, data: bytes) -> str:

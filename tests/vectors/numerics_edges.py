@@ -134,7 +134,9 @@ SMALL_ROWS = (
     (0x007FFFFF, 0x807FFFFE, 0x00000001, 0x80000001, 0x00000002, 0x00400000, 0x80000000, 0x00000000),
     (0x80000001,) + (0x80000000,) * 7,
 )
-"""Rows whose largest value is zero, below 1, near 2^-96 to 2^-94 or subnormal. No row has an exponent below -95."""
+"""Rows of 8 values. The largest value of each row (by value, not by magnitude) is zero, subnormal, the
+smallest normal, between 2^-97 and 2^-95, or just below 1/2. No row has an exponent below -95.
+"""
 
 MIXED_ROWS = (
     (0x3F800000, 0xBF800000, 0x3F000000, 0x3F800001, 0x40200000, 0xC0200000, 0x00000001, 0x80000000),

@@ -52,7 +52,7 @@ def single(
 
 
 def program_of(inputs: Sequence[TensorType], instructions: Sequence[Instruction]) -> bytes:
-    """The bytes of a program with these instructions, whose output is the last result."""
+    """The bytes of a program with these inputs and instructions. Its output is the result of the last instruction."""
     last = instructions[-1]
     (result,) = last.results
     out = Instruction(Op.OUTPUT, last.first + 1, (Operand(last.first, result),), (), encode_index(0))

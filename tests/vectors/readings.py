@@ -121,7 +121,7 @@ def trees() -> Iterator[tuple[str, Iterator[Case]]]:
 
 @dataclass(frozen=True, eq=False)
 class Not:
-    """Any answer but this one."""
+    """An expected answer that equals every answer except `value`."""
 
     value: Any
 
@@ -409,7 +409,7 @@ def _bits(number: int) -> list[int]:
 # ------------------------------------------------------------------ digests.json, walks.json
 
 STATE = (4, 5_000, 9_216, 1_025)
-"""Bytes of the tensors of one state of digests.json."""
+"""The size in bytes of each tensor of a state. All states of digests.json have these sizes."""
 
 
 def _state(first: int) -> list[bytes]:

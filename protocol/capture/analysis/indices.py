@@ -86,12 +86,12 @@ def _from_zero(table: Node, axis: int) -> Interval:
 
 
 def _one_hot(node: Node) -> int | None:
-    """The number of classes if the node is the comparison in a traced `torch.nn.functional.one_hot`, else
-    None.
+    """The number of classes if the node is the comparison `eq` in a traced `torch.nn.functional.one_hot`,
+    else None.
 
     A traced `one_hot` consists of `arange(classes)`, `unsqueeze(labels, -1)` and `eq`, in this order and from
-    one line of code. A comparison written by hand, in which any labels are allowed, calls unsqueeze first or
-    swaps the operands of `eq`.
+    one line of code. The order tells it from a comparison written by hand, in which any labels are allowed:
+    such a comparison calls unsqueeze first or swaps the operands of `eq`.
     """
     labels, classes = node.prev, node.prev.prev
     if node.target is not aten.eq.Tensor or node.args != (labels, classes):

@@ -162,9 +162,11 @@ class _Ranges:
     def _in_32_bits(self, node: Node, found: Interval) -> Interval:
         """Bounds of a node's integers, given that the bounds `found` exceed 32 bits.
 
-        If the integers depend only on the dataset and constants, the dataset's rows are run to find narrower
-        bounds. The result is UNKNOWN if the integers depend on floats or on unknown integers, or if the
-        operation has no transfer. Raises `CaptureError` if the integers may not fit 32 bits.
+        The result is UNKNOWN if the operation has no transfer, or if an integer operand is UNKNOWN.
+        Otherwise, if the integers depend only on the dataset and constants, the dataset's rows are run to
+        find narrower bounds. If none are found, the result is UNKNOWN for integers that come from floats of
+        unknown size. Raises `CaptureError` if a row gives an integer beyond 32 bits, except `OF_NO_NUMBER`
+        from a float, or if integers that do not come from floats may exceed 32 bits.
         """
         whole = [operand for operand in node.all_input_nodes if is_integer(operand)]
         if node.target not in TRANSFERS or any(self.bounds[operand] == UNKNOWN for operand in whole):

@@ -2,10 +2,10 @@
 graph that the operation depends on.
 
 The results are computed from the rows in order, but a batch may hold any row at any place. So the results are
-valid for every batch only under two conditions. First, each element is computed from a single row: to find
-the place from which an element is computed, place numbers are moved through the graph (`_Places`). Second,
-every place of the batch goes through the same operations: to test this, each of `PROBES` rows is repeated at
-all places.
+valid for every batch only under two conditions. First, each element is computed from a single row. To test
+this, `_Places` moves the numbers of the batch's places through the graph, and so finds the places from which
+each element is computed. Second, every place of the batch goes through the same operations. To test this,
+each of `PROBES` rows is repeated at all places.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Finds writes whose places are all distinct. torch does not define which value remains at a place that is
 written twice.
 
-Such writes occur in the gradient of a sort, and in code with constant indices, such as those of a triangle.
+Such writes occur in the gradient of a sort, and in code whose indices are constants, for example the indices
+of the upper triangle of a matrix.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The pass over a traced graph that replaces operations by their expansions. It replaces an operation if no
-rule takes the operation and an expansion for it exists.
+"""The pass over a traced graph that replaces operations by their expansions. It replaces each operation that
+has an expansion and that no rule takes.
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ Rule = Callable[..., Lowered]
 RuleT = TypeVar("RuleT", bound=Rule)
 
 RULES: dict[OpOverload, Rule] = {}
-"""The rule of every supported overload: `rule(lowering, node, *args, **kwargs)` with nodes replaced by their views."""
+"""The rule of every supported overload. A rule is called as `rule(lowering, node, *args, **kwargs)`, with the
+node's arguments, in which each node is replaced by its view.
+"""
 
 
 def lowers(*overloads: OpOverload) -> Callable[[RuleT], RuleT]:

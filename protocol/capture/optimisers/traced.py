@@ -75,9 +75,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Traced:
-    """An update as graphs. The placeholders of a graph are parameters, gradients, state entries and rates,
-    each in order; its outputs are parameters and entries. `first`, if there is one, is used only for the
-    first step and has no placeholders for entries.
+    """An optimiser's update, recorded as graphs. The placeholders of a graph are the parameters, then the
+    gradients, the state entries and the rates; its outputs are the new parameters, then the new entries.
+    `first`, if there is one, is used only for the first step and has no placeholders for entries.
     """
 
     parameters: tuple[str, ...]
@@ -332,8 +332,8 @@ def _functional(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def _contents(x: Any, like: Tensor) -> Tensor:
-    """`x`, a number or a tensor, as a tensor with the type and shape of `like`. For a functional tensor, this
-    is its content after all writes.
+    """Converts `x`, a number or a tensor, to a tensor with the type and shape of `like`. If `x` is a
+    functional tensor, the result is its content after all writes.
     """
     t = x if isinstance(x, Tensor) else torch.full((), x, dtype=like.dtype)
     if isinstance(t, FunctionalTensor):

@@ -36,7 +36,7 @@ from protocol.program.types import TensorType
 
 aten = torch.ops.aten
 MOST_ERROR = 0.02
-"""The relative error that number formats explain in the result of any operation."""
+"""For any operation, a relative error of the result up to this size can come from number formats alone."""
 SUMS = {aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim}
 """Operations whose terms may cancel: their error is measured relative to the sum of the terms' absolute values."""
 CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
@@ -51,8 +51,8 @@ CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
 rounded to a number of bits that is counted downwards from the largest element of the row or block.
 """
 ROUNDING = 2.0**-12
-"""Rounding to 13 bits, the fewest bits of any role, changes an element by at most half of this number,
-relative to the largest element.
+"""Rounding to 13 bits changes an element by at most half of this number, relative to the largest element. No
+role has fewer than 13 bits.
 """
 UNDERFLOW = 2.0**-100
 """Allowed error per element: products and scales of tiny elements may fall below float32's normal numbers."""
@@ -146,7 +146,7 @@ def _maker(node: Node) -> Node:
 
 
 def _explained(node: Node, known: Mapping[Node, Any], draws: Draws) -> float:
-    """The norm of the error that cancelling terms or rounded operands explain.
+    """The part of the error, as a norm, that can come from cancelling terms or from rounded operands.
 
     `local_errors` also allows `MOST_ERROR` times the norm of the result.
     """

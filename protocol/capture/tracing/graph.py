@@ -58,9 +58,9 @@ def literals_as_inputs(traced: torch.fx.GraphModule, after: int, taken: set[str]
     """Turn tensor literals in the code, such as `torch.tensor([1, 2])`, into placeholders behind the first
     `after` placeholders.
 
-    Returns the literals by name. The names are `literal.0`, …, except those in `taken`. A literal stays in
-    place in two cases: if no program type holds it (lowering then refuses it), and if it has no elements
-    (lowering then ignores it).
+    Returns the literals by name. The names are `literal.0`, `literal.1`, …, without those in `taken`. A
+    literal stays in place in two cases: if no type of a program can hold it (lowering then refuses it), or if
+    it has no elements (lowering then ignores it).
     """
     graph = traced.graph
     last = [node for node in graph.nodes if node.op == "placeholder"][after - 1]

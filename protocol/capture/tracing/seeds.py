@@ -64,8 +64,9 @@ class _Watched(torch.Generator):
         return super().set_state(new_state)
 
     def _refuse(self) -> None:
-        """Raise the first refusal. If it is raised inside `fork_rng`, `fork_rng` restores the state as it
-        exits, and the same refusal is raised again.
+        """Raise the refusal of the first refused call, also at later calls. `fork_rng` makes such a later
+        call: after a refusal inside it, it restores the state as it exits. So the same refusal is raised
+        again.
         """
         self._refusal = self._refusal or seeded(source_here())
         raise CaptureError([self._refusal])

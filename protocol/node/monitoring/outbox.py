@@ -61,8 +61,8 @@ class Outbox(NodeDatabase):
     SCHEMA = _SCHEMA
 
     def put(self, raised: Sequence[Raised], now: int, seen: tuple[str, int, str] | None = None) -> int:
-        """Keep alerts, and the state of a task (market, number, JSON) that they report. Returns how many were
-        new.
+        """Keep alerts. `seen` is the state of a task (market, number, JSON) that they report, and is kept
+        with them. Returns how many of the alerts were new.
         """
         new = 0
         with self._transaction():

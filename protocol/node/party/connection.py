@@ -7,7 +7,9 @@ from protocol.node.party.settings import ConnectionSettings
 
 
 def connect_by(settings: ConnectionSettings, *, sends: bool = True) -> Client:
-    """A client of the contracts, with the account if the command `sends`. Raises what `connect` raises."""
+    """A client of the contracts. It has the account of the settings only if the command sends transactions
+    (`sends`). Raises what `connect` raises.
+    """
     account = settings.account if sends else None
     return connect(
         settings.rpc,

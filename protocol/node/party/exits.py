@@ -130,9 +130,9 @@ def is_stalled(seen: Observation, deployment: Deployment) -> bool:
     """Whether the submitted task may be ended unpaid: some seat has not attested, no jury is voting, and the
     stall period has passed.
 
-    The period begins with the latest of three events: the first draw, the last time that an informer emptied
-    a seat, and the end of the last jury. While the first draw or a jury's draw has not been executed, the
-    first of these events is replaced by another one: the time of the round of the awaited draw.
+    The period begins with the latest of three events: the task's first draw, the last time that an informer
+    emptied a seat, and the end of the last jury. While the first draw or a jury's draw is awaited, the time
+    of the awaited draw's round is used instead of the time of the first draw.
     """
     audit = seen.audit
     if audit is None or (seen.seats and audit.attested == len(seen.seats)):

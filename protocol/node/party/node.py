@@ -223,7 +223,9 @@ class Node(ABC):
         self.known.lacks = lacks
 
     def _rest(self) -> None:
-        """Wait for the next look. This also works while the node must still act after it was asked to stop."""
+        """Wait for the next look. If the node was asked to stop but must still act, sleep for the settings'
+        `pace`, because waiting for a request to stop would end at once.
+        """
         if self._stop.asked:
             time.sleep(self._settings.pace)
         else:

@@ -6,7 +6,7 @@
 | `fused` | functions of elements, rows and lanes: the counterpart of `kernels.fused` on a CPU |
 | `hashing` | SHA-256 tensor roots, computed on the device |
 | `launch` | starts kernels; no other module outside `device` imports Triton |
-| `device` | the Triton code itself; outside this folder only `launch` imports it |
+| `device` | a folder with the Triton code itself; outside the folder only `launch` imports this code |
 | `generate` | writes device/lists.py |
 
 Triton is imported only when a kernel is started or compiled. docs/decisions/039-cuda.md says which kernels

@@ -35,7 +35,7 @@ class CudaFused:
     name = "fused-triton"
 
     def map(self, function: int, x: Tensor, g: Tensor | None = None) -> Tensor:
-        """function(x), or g function(x); `function` is a `kernels.fused.Map`."""
+        """function(x) or, if g is given, g times function(x). `function` is a `kernels.fused.Map`."""
         x = x.detach().contiguous()
         g = None if g is None else g.detach().contiguous()
         out = torch.empty_like(x)

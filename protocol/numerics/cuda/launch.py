@@ -1,6 +1,6 @@
 """Starts Triton kernels, if Triton is installed. Outside `device`, no other module uses Triton.
 
-Every kernel is compiled without fusing products and sums into one rounding (`enable_fp_fusion`) and keeps
+No kernel fuses a product and a sum into one rounding (`enable_fp_fusion` is off), and every kernel keeps
 subnormals. Under TRITON_INTERPRET=1 Triton runs kernels on the CPU, operation by operation in numpy, so tests
 can check their bits without a GPU. `compiled_only` compiles without running, to inspect the code.
 """
@@ -78,12 +78,12 @@ def _repair_interpreter() -> None:
 def start(
     module: str, kernel: str, grid: tuple[int], *arguments: object, warps: int = 4, **constants: Any
 ) -> None:
-    """Run the function `kernel` in device/`module`.py, on the device that holds its first tensor, in the
-    current stream.
+    """Run the function `kernel` of device/`module`.py in the current stream. It runs on the device of the
+    first tensor among `arguments`.
 
-    Inside `compiled_only`, only compile it. `grid` is the number of programs, all along one axis, because
-    CUDA's second and third axes end at 65,535. Tensors are passed as pointers: the caller is responsible for
-    shapes and strides. Errors of Triton propagate.
+    Inside `compiled_only`, the function is only compiled. `grid` is the number of programs, all along one
+    axis, because CUDA's second and third axes end at 65,535. Tensors are passed as pointers: the caller is
+    responsible for shapes and strides. Errors of Triton propagate.
     """
     function = getattr(code(module), kernel)
     if _compiling:

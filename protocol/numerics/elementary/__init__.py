@@ -1,4 +1,5 @@
-"""Elementary functions as fixed lists of section-2 operations: arithmetic.md section 6.
+"""Elementary functions (arithmetic.md section 6). Each is a fixed list of the operations of arithmetic.md
+section 2.
 
 Each function is written once, against `Operations`. So the fast, the plain-integer and the traced version
 give the same bits by construction. No platform exp, log, tanh, erf, sin, cos, rsqrt, frexp, ldexp or pow is

@@ -1,10 +1,10 @@
 """`sin` and `cos` as fixed lists of section-2 operations: arithmetic.md section 6.
 
-The argument x is reduced by k pi/2, where the integer k is chosen so that k pi/2 is the multiple nearest to
-x. For this, pi/2 is cut into pieces, all but the last of at most 9 bits. |x| <= 2^15 means |k| <= 20861 <
-2^15, so the products of these short pieces with k are exact. Apart from k = 0, no f32 in this range is closer
-than 2^-27.8 to its k pi/2 (the closest is at k = 161), so the error of k pi/2 must stay below 2^-52. Beyond
-2^15 the result is NaN.
+The argument x is reduced by k pi/2, the multiple of pi/2 nearest to x, where k is an integer. For this, pi/2
+is cut into pieces. All but the last piece have at most 9 bits. |x| <= 2^15 means |k| <= 20861 < 2^15, so the
+products of these short pieces with k are exact. Unless k = 0, every f32 in this range differs from its k pi/2
+by at least 2^-27.8 (the closest is at k = 161). For a difference with a relative error of about 2^-24, the
+error of k pi/2 must stay below 2^-52. Beyond |x| = 2^15 the result is NaN.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ def cos(o: Operations[V], x: V) -> V:
 def _by_quadrant(o: Operations[V], x: V, ahead: int) -> V:
     """sin(x + ahead pi/2): +-sin(r) or +-cos(r), depending on the low two bits of k + ahead.
 
-    The pieces C0 … C4 of `PI_HALF` are subtracted in order. x - k C0 - k C1 is exact. The next difference is
-    exact if it is below 2^-6; otherwise its rounding error is subtracted together with k C3. So r is rounded
-    once. k C4 is subtracted with the last term of the sine.
+    The products of k with the pieces C0 … C4 of `PI_HALF` are subtracted from x in order. x - k C0 - k C1 is
+    exact. Subtracting k C2 is exact too if the difference is below 2^-6; otherwise the rounding error of this
+    step is subtracted together with k C3. So r is rounded once. k C4 is subtracted with the last term of the
+    sine.
     """
     quadrant = o.f32_to_i32(o.mul(x, o.f32(TWO_OVER_PI)))
     k = o.i32_to_f32(quadrant)

@@ -39,8 +39,9 @@ class Channels:
         self._variant = variant
 
     def statistics(self, x: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-        """Three results for x [N, C, S], each [C]: the mean, 1 / sqrt(variance + eps), and another variance,
-        which is used for running statistics and is divided by N S - 1.
+        """For x [N, C, S], three results of shape [C]: the mean, 1 / sqrt(variance + eps), and the variance
+        for running statistics. The variance under the root is a sum of squared deviations divided by N S; the
+        one for running statistics is the same sum divided by N S - 1.
         """
         out = {name: empty(x.shape[1]) for name in ("first", "second", "third")}
         self._call("statistics", x, eps=eps, **out)

@@ -67,7 +67,9 @@ def _long(channels: Channels) -> Results:
 
 
 LONG = (1, 2, 20_011)
-"""Samples, channels and positions: each row of a channel has more than the 2^14 elements of a piece."""
+"""Samples, channels and positions. Each row of a channel has 20,011 elements, more than the 2^14 that a piece
+usually has.
+"""
 
 
 FUNCTIONS: dict[str, Callable[[bool, Channels], Results]] = {

@@ -1,11 +1,11 @@
 """The self-test of convolutions for each shape class (`convolution_shape_classes`): arithmetic.md section 8.
 
 `plain` computes the expected result: it quantises the operands, adds up one matrix product for each element
-of the kernel, and rounds once. float64 holds these integers exactly: with 20 x 20 bits it can add up to 2^13
-terms, more than any class of those widths has. If torch flushes subnormals, right results are refused, but
-wrong results never pass. The rows, samples or channels of each operand alternate between three kinds:
-ordinary values, values at the limit of every width, and half zeros with half tiny values. One row, sample or
-channel also has infinities.
+of the kernel, and rounds once. These sums of integers are exact in float64: with 20 x 20 bits, a sum may have
+up to 2^13 terms, and no class of those widths has as many. If torch flushes subnormals, right results are
+refused, but wrong results never pass. The rows, samples or channels of each operand alternate between three
+kinds: ordinary values, values at the limit of every width, and half zeros with half tiny values. One row,
+sample or channel also has infinities.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ Both = tuple[int, int]
 
 
 class ConvolutionCall(NamedTuple):
-    """One convolution. Pairs of sizes are in the order height, width; `inputs` and `outputs` are a group's
-    channels.
+    """One convolution. Pairs of sizes are in the order height, width. `inputs` and `outputs` are the numbers
+    of channels in one group.
     """
 
     kind: int
@@ -276,9 +276,10 @@ def _filled(least: ConvolutionCall, call: ConvolutionCall) -> ConvolutionCall:
 
 
 def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
-    """A smaller size, like that of `least_size`. A multiple of `tile` is reduced to at most two whole tiles.
-    Any other size is reduced to its remainder, which `least_size` reduces by `tiles`, and one whole tile if
-    it has any.
+    """A smaller size that is cut into tiles in a similar way (see `least_size`). A size below `tile` is
+    reduced by `least_size` with `tiles`. A multiple of `tile` is reduced to at most two whole tiles. Any
+    other size is reduced to one whole tile plus its remainder, and `least_size` reduces the remainder with
+    `tiles`.
     """
     return (
         least_size(size, tiles) if size < tile else min(size, tile + (least_size(size % tile, tiles) or tile))
@@ -286,8 +287,9 @@ def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
 
 
 def _shorter(call: ConvolutionCall, axis: int, tile: int = 1) -> ConvolutionCall:
-    """`call` with fewer positions along an axis, cut into tiles in the same way (see `least_size`). A tile
-    has `tile` positions on axis 0, and the columns of one panel on axis 1.
+    """`call` with fewer positions along `axis`. These are cut into tiles in the same way as the positions of
+    `call` (see `least_size`). On axis 0 a tile has `tile` positions; on axis 1 it has as many as a panel has
+    columns.
 
     The part of the image after the last window is unchanged.
     """

@@ -1,11 +1,11 @@
 """Chooses the product kernel: the fastest one that runs on this machine, is allowed and has passed its
 self-tests.
 
-ASSAY_KERNELS may list names in order of preference; then only those kernels and functions (`fused_dispatch`)
-are considered. If all listed names are functions, all product kernels are considered. A kernel is tested on
-each device and for each pair of widths, before its first use there. It is tested again before the first
-product of each shape class (`self_test`). After one wrong bit, the kernel is not used on that device again in
-this process: a warning says so once, and the next kernel is tried.
+ASSAY_KERNELS may list names of product kernels and of fused functions (`fused_dispatch`), in order of
+preference; then only these are considered. But if it names no product kernel, all product kernels are
+considered. A kernel is tested on each device and for each pair of widths, before its first use there. It is
+tested again before the first product of each shape class (`self_test`). After one wrong bit, the kernel is
+not used on that device again in this process: a warning says so once, and the next kernel is tried.
 """
 
 from __future__ import annotations

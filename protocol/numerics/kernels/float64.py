@@ -23,8 +23,8 @@ class Float64:
         return device.type != "mps"
 
     def tiling(self, px: int, py: int, /) -> Tiling:
-        """Tiles of 8 and 32 rows and columns, and of 8 and 64 terms. These sizes are an assumption: they are
-        usual, but a BLAS may use any sizes.
+        """Tile sizes 8 and 32 for the rows, 8 and 32 for the columns, and 8 and 64 for the terms. These sizes
+        are an assumption: they are usual, but a BLAS may use any sizes.
 
         If a product has more terms than `block_length`, it is computed as a sum of products of blocks.
         """

@@ -153,7 +153,7 @@ class Fused:
         return out
 
     def softmax(self, x: Tensor, safe: bool) -> Tensor:
-        """Rows of [… N]: exp(x - max) / sum; with `safe`, a row of only -inf gives zeros."""
+        """Rows of [… N]: exp(x - max) / (sum of exp(x - max)); with `safe`, a row of only -inf gives zeros."""
         x = x.detach().contiguous()
         out = empty(*x.shape)
         self._call("softmax", _at(x), _at(out), *_table(x), int(safe))

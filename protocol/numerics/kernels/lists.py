@@ -1,8 +1,9 @@
 """Writes the operation lists of the functions of `numerics.elementary` as C++ code.
 
-`python -m protocol.numerics.kernels.lists` writes native/lists.h: one statement per operation, in order, on
-single values; the compiler vectorises them. So the compiled functions have the coefficients of these lists. A
-test checks that the file is up to date.
+`python -m protocol.numerics.kernels.lists` writes native/lists.h. For each operation of a list, in order, the
+file has one statement on single values, and the compiler vectorises these statements. Because the file is
+made from the lists, the compiled functions have the same coefficients. A test checks that the file is up to
+date.
 """
 
 from __future__ import annotations

@@ -157,8 +157,8 @@ def least_size(size: int, tiles: Sequence[int]) -> int:
 
     The longest tile is applied first, and each shorter tile to what the longer ones leave. Two sizes are cut
     in the same way if two conditions hold for each tile: the number of whole tiles is zero in both sizes, one
-    in both, or several in both; and a remainder is left in both sizes or in neither. What is left after the
-    shortest tile is reduced to at most 5.
+    in both, or several in both; and a remainder is left in both sizes or in neither. If the shortest tile
+    leaves more than 5, the result has 5 instead.
     """
     if not tiles:
         return min(size, 5)  # one, two, three, four, or a few

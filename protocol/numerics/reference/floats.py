@@ -1,7 +1,7 @@
 """f32 arithmetic on bit patterns, with integers only: arithmetic.md section 2.
 
-Every operation that rounds computes an exact integer (or an integer with a sticky bit) times a power of two
-and calls `round_f32`, the only place that handles rounding to an f32, subnormals and overflow.
+Every operation that rounds computes an exact integer (or an integer with a sticky bit) times a power of two.
+It then calls `round_f32`, the only place that rounds to an f32 and handles subnormals and overflow.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def exact(x: int) -> tuple[int, int]:
 
 
 def round_f32(sign: int, m: int, q: int) -> int:
-    """Bits of (-1)^sign * m * 2^q for m >= 0, to nearest even: gradual underflow, overflow to infinity."""
+    """The bits of (-1)^sign * m * 2^q, for m >= 0, rounded to nearest even. Underflow is gradual; overflow
+    gives infinity.
+    """
     if m == 0:
         return SIGN if sign else 0
     top = m.bit_length() + q
@@ -149,12 +151,12 @@ def eq(x: int, y: int) -> bool:
 
 
 def minimum(x: int, y: int) -> int:
-    """The smaller of x and y, with +0.0 added; NaN if either is NaN."""
+    """The smaller of x and y, plus +0.0, which turns -0 into +0; NaN if either is NaN."""
     return NAN if is_nan(x) or is_nan(y) else add(x if lt(x, y) else y, 0)
 
 
 def maximum(x: int, y: int) -> int:
-    """The larger of x and y, with +0.0 added; NaN if either is NaN."""
+    """The larger of x and y, plus +0.0, which turns -0 into +0; NaN if either is NaN."""
     return NAN if is_nan(x) or is_nan(y) else add(y if lt(x, y) else x, 0)
 
 

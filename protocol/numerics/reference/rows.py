@@ -17,7 +17,7 @@ MIN_EXPONENT = -95
 
 
 def exponent(row: Sequence[int]) -> int:
-    """Smallest e >= -95 with max|x| < 2^e; 32767 if the row holds a NaN or an infinity."""
+    """Smallest e >= -95 with max|x| < 2^e; the sentinel 32767 if the row holds a NaN or an infinity."""
     field = max(x & floats.MAGNITUDE for x in row) >> 23
     return SENTINEL if field == 255 else max(MIN_EXPONENT, field - 126)
 
@@ -33,7 +33,9 @@ def to_fixed(x: int, e: int, p: int) -> int:
 
 
 def round_scaled(acc: int, exponents: Sequence[int], p: int) -> int:
-    """f32 round(acc * 2^(sum of exponents - p)); NaN if an exponent is the sentinel, +0 for acc = 0."""
+    """f32 round(acc * 2^(s - p)), where s is the sum of `exponents`; NaN if an exponent is the sentinel, +0
+    for acc = 0.
+    """
     if SENTINEL in exponents:
         return floats.NAN
     k = max(-1000, min(1000, sum(exponents) - p))  # |acc| <= 2^63: larger |k| give only 0 and infinity

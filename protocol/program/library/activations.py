@@ -8,8 +8,9 @@ section 6.
 | `silu` | x sigmoid(x) |
 
 Every product and sum is rounded, in the order of the code below; constants are rounded to f32. Each formula
-is written once, for any namespace of operations and of elementary functions. A body calls the elementary
-functions. A kernel runs compiled code, or merges the functions' lists into a single list and evaluates that.
+is written once. It takes two namespaces, one of operations and one of elementary functions, so that it has
+two uses. In the body of a library function, it calls the elementary functions. A kernel runs compiled code
+for it, or merges it and the lists of its elementary functions into a single list, and evaluates that.
 """
 
 from __future__ import annotations

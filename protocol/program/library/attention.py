@@ -35,9 +35,9 @@ from protocol.program.program import Program
 class Drop:
     """Dropout in a program.
 
-    The fields are the leaves of the key and the step; the stream and the bound of the mask; the factor for
-    kept values; the leaf of the tensor of factors; and the numbers of the instructions that compute this
-    tensor.
+    `key` and `step` are the leaves of the key and of the step. `stream` and `below` are the stream and the
+    bound of the mask. `kept` is the factor for kept values. `factors` is the leaf of the tensor of factors,
+    and `numbers` are the numbers of the instructions that compute this tensor.
     """
 
     key: int
@@ -106,8 +106,8 @@ class _Attention:
         """The product from which the value `leaf` is computed, and the changes between the product and the
         value, first to last.
 
-        Raises `NoMatch` unless each value on the way, from the product to `leaf`, is read only by the next
-        instruction. For `leaf` this is instruction `reader`.
+        Raises `NoMatch` unless each value on the way, from the product to `leaf`, has only one reader: the
+        next instruction on the way. The only reader of `leaf` itself must be instruction `reader`.
         """
         links: list[Link] = []
         while True:
@@ -131,7 +131,9 @@ class _Attention:
         return found
 
     def _dropout(self) -> tuple[Drop | None, set[int]]:
-        """The dropout of the probabilities, or None, and the leaves that hold the probabilities after it."""
+        """The dropout of the probabilities, and the leaves that hold the probabilities after dropout. If
+        there is no dropout, None and the leaves that hold the probabilities.
+        """
         multiplied = [
             n for n in self.frame.readers(*self.kept) if self.frame.program.instructions[n].op is Op.MUL
         ]

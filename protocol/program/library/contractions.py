@@ -1,7 +1,5 @@
 """Matrix products: arithmetic.md section 4.
 
-`capture.analysis.roles` chooses the bits by the role of a product.
-
 | function | operands | result |
 |---|---|---|
 | `linear` | x [… M, K], w [… N, K], bias [N] or none | x w^T + bias [… M, N] |
@@ -12,7 +10,8 @@
 | `matmul_tn` | x [… K, M], y [… K, N] | x^T y [… M, N], such as the gradient P^T dO of the values |
 
 The leading axes of both operands are equal. `px` and `py` are the bits of the left and the right operand, 13
-or 20. In each operand, every row along the contracted axis has its own exponent.
+or 20; `capture.analysis.roles` chooses them by the role of a product. In each operand, every row along the
+contracted axis has its own exponent.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def _matmul_tn(x: Tensor, y: Tensor, *, px: int, py: int) -> Tensor:
 def linear_grad_weight(b: Builder, g: Value, x: Value, *, px: int, py: int) -> Value:
     """g transposed times x.
 
-    The contracted rows run over the batch, so their terms may differ widely in size.
+    Each sum runs over the batch, so the terms of a sum may differ widely in size.
     """
     return _contract(b, b.transpose(g, -2, -1), b.transpose(x, -2, -1), px, py)
 

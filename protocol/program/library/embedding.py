@@ -30,8 +30,8 @@ def _embedding_grad(g: Tensor, index: Tensor, *, rows: int) -> Tensor:
 def embedding_grad(b: Builder, g: Value, index: Value, *, rows: int) -> Value:
     """f32 [rows, C] from f32 g [N, C] and i32 index [N]: row r is the sum of all g[n] with index[n] = r.
 
-    If a row of g has an index outside 0 … rows-1, it is dropped from the sums, but it still affects the
-    exponents. There is one exponent for each column of g.
+    The sums of a column of g share one exponent. A row of g whose index is outside 0 … rows-1 is left out of
+    the sums, but it still affects the exponents.
     """
     count = g.shape[0]
     padded = aligned_length(count, F32_BYTES)  # so it is also aligned as i64

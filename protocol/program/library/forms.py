@@ -113,11 +113,11 @@ FEW_TAPS, LARGE_CALL = 16, 256
 """The kernel of a pooling is used for windows of at most `FEW_TAPS` elements, and for larger windows if each
 of the kernel's calls of torch covers at least `LARGE_CALL` elements.
 
-A kernel makes five to ten calls of about 4 us for each element of a window. The cost of the body
-(`program.cost`) covers 100 us for its instructions, and about 20 ns for each element of each window. The 100
-us are enough for windows of 16 elements. With 256 windows, the 20 ns add up to 5 us for each element of a
-window. So kernels take at most eight times as long as the cost says (measured; the smallest bodies take four
-times as long).
+For each element of a window, a kernel makes five to ten calls of about 4 us, so it takes at most 40 us. The
+cost of the body (`program.cost`) covers 100 us for its instructions, and about 20 ns for each element of each
+window. For windows of at most 16 elements, the 100 us are at least 6 us for each element of a window. With
+256 windows, the 20 ns add up to 5 us for each element of a window. So kernels take at most eight times as
+long as the cost says (measured; the smallest bodies take four times as long).
 """
 
 # A factor and a letter, or a number.

@@ -79,12 +79,12 @@ def _emit(
 def emit(
     b: Builder, base: Value, local: Value, feedback: Value, *, block: int, decay: float, most_exponent: int
 ) -> tuple[Value, ...]:
-    """A message without its count, and the next feedback, f32 [N]. `base`, `local` and `feedback` are f32
-    [N].
+    """A message without its count, and the next feedback, f32 [N]. The inputs `base`, `local` and `feedback`
+    are f32 [N], too; N is a multiple of 64 * `block`.
 
-    `base` holds the parameters at the beginning of the round, `local` those after this lane's steps. N is a
-    multiple of 64 `block`. The value to send is decay * feedback + (base - local). Sent numbers are clamped
-    to magnitudes below 2^most_exponent.
+    `base` holds the parameters at the beginning of the round, `local` those after this lane's steps. The
+    value to send is decay * feedback + (base - local). Sent numbers are clamped to magnitudes below
+    2^most_exponent.
     """
     wanted = b.add(b.mul(b.constant(DType.F32, (), decay), feedback), b.sub(base, local))
     blocks = base.type.elements // block
@@ -160,10 +160,10 @@ def absorb(
     its count, then the messages of all lanes in order. Exponents in the messages that are above
     `most_exponent` are clamped to it.
 
-    The next base is base - rate * (total / members), where total is the sum of the numbers that all lanes
-    sent, and members is the sum of their counts, but at least 1. The total is exact for each number and is
-    then rounded, as is the result of every further operation. The next feedback is feedback + (1 - own count)
-    * own message: if this lane's message does not count, it returns to the feedback.
+    The next base is base - rate * (total / members). Here total is the sum of the numbers that all lanes
+    sent, computed exactly and then rounded once. members is the sum of the lanes' counts, but at least 1. The
+    result of every further operation is rounded too. The next feedback is feedback + (1 - own count) * own
+    message. So if this lane's message does not count, its numbers return to the feedback.
     """
     of_own = per_message(block) - 1
     own, inbox = messages[:of_own], _inbox(messages[of_own:], block)

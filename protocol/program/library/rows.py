@@ -16,14 +16,18 @@ def cut_rows(b: Builder, x: Value, length: int) -> Value:
 
 
 def sum_last(b: Builder, x: Value) -> Value:
-    """The sums of f32 rows [..., K] of any length K: [..., 1], as in arithmetic.md section 5."""
+    """The sum of each row of an f32 [..., K], computed as in arithmetic.md section 5. K may be any length.
+    The result is [..., 1].
+    """
     rows = b.pad_rows(x, 0.0)
     e = b.exponent(rows)
     return b.round_scaled(b.sum(b.to_fixed(rows, e)), e, p=30)
 
 
 def mean_last(b: Builder, x: Value) -> Value:
-    """The means of f32 rows [..., K]: [..., 1]. The rounded sum is divided by K and rounded again."""
+    """The mean of each row of an f32 [..., K]: the rounded sum is divided by K and rounded again. The result
+    is [..., 1].
+    """
     return b.div(sum_last(b, x), b.constant(DType.F32, (), float(x.shape[-1])))
 
 

@@ -35,7 +35,8 @@ def _draw_batch(key: Tensor, step: Tensor, *, batch: int, rows: int, stream: int
 def draw_batch(b: Builder, key: Value, step: Value, *, batch: int, rows: int, stream: int) -> Value:
     """Row numbers in 0 … rows-1, i32 [batch], drawn with replacement; `key` is u32 [2], `step` u32 [].
 
-    A number is floor(word * rows / 2^32), so a row's probability differs from 1 / rows by less than 2^-32.
+    A row number is floor(word * rows / 2^32) for a random 32-bit word, so a row's probability differs from 1
+    / rows by less than 2^-32.
     """
     words = b.philox(key, step, stream, (batch,))
     return b.cast(b.mulhi(words, b.constant(DType.U32, (), rows)), DType.I32)
@@ -59,9 +60,10 @@ def draw_from_epoch(b: Builder, key: Value, step: Value, *, batch: int, rows: in
     """Row numbers in 0 … rows-1, i32 [batch], without repetition within an epoch.
 
     `key` is u32 [2], `step` is u32 [] below 2^31, and `rows` is below 2^31. An epoch has `rows` div `batch`
-    steps. It leaves out `rows` mod `batch` of the rows, which differ between epochs. The order is a
-    permutation by swap-or-not (Hoang, Morris and Rogaway, CRYPTO 2012), which works for any number of rows
-    without rejection: in each round, row x and its partner, (pivot - x) mod rows, are swapped or not.
+    steps. The remaining rows, `rows` mod `batch` in number, are left out; which rows these are differs
+    between epochs. The order is a permutation by swap-or-not (Hoang, Morris and Rogaway, CRYPTO 2012), which
+    works for any number of rows without rejection: in each round, row x and its partner, (pivot - x) mod
+    rows, are swapped or not.
     """
     batches = rows // batch
     number = b.cast(step, DType.I32)

@@ -15,8 +15,8 @@ SHARE = 0.5
 
 @kept
 def units(program: Program) -> tuple[int, ...]:
-    """The calls of one callee, as instruction numbers. Of the callees that are called several times, it is
-    the one whose calls together cost most.
+    """The calls of one callee, as instruction numbers. The callee is the one whose calls together cost most,
+    among the callees that are called several times.
 
     Empty if no callee is called several times, or if the calls of that callee depend on each other, or if
     their share of the program's operations is below `SHARE`. The result depends only on the program, so all

@@ -27,8 +27,8 @@ Load = Callable[[int, int], int]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Elements `first … first + count - 1`, by flat index, of operand number `operand`. All elements that one
-    block reads of an operand are in one chunk.
+    """`count` elements of one operand, starting at flat index `first`. `operand` is the operand's number. All
+    elements that a block needs from one operand are in one chunk.
     """
 
     operand: int
@@ -72,8 +72,8 @@ class Reduction(Primitive):
     - `block_result(instruction, flat index, block, load)` returns the word of one block. This is
       the definition.
     - `part_result(instruction, flat index, lo, hi, values)` returns the word to which the words of
-      blocks [lo, hi) fold. It computes with whole arrays, in pieces. `values` are the operands' canonical
-      bytes.
+      blocks [lo, hi) fold. It computes with arrays, on many blocks at a time. `values` are the operands'
+      canonical bytes.
     - `fold(word, word)` combines two words, in block order; `finish(word)` returns the element's bits.
     """
 

@@ -1,9 +1,9 @@
 """Reductions along the last axis: `exponent`, `dot`, `sum`, `max`, `argmax`, by blocks of one chunk.
 
-A word is defined on Python integers, element by element, as the chain computes it. The solver computes the
-words of a long row with numpy, because a row may have 2^30 elements. Names that `partial_sums` also needs are
-public. See encoding.md section 3 ("Rows", "Block results"); arithmetic.md sections 3 to 5; dispute.md
-section 5 (split).
+The 64-bit result of a block is called a word. It is defined on Python integers, element by element, as the
+chain computes it. The solver computes the words of a long row with numpy, because a row may have 2^30
+elements. Names that `partial_sums` also needs are public. See encoding.md section 3 ("Rows", "Block
+results"); arithmetic.md sections 3 to 5; dispute.md section 5 (split).
 """
 
 from __future__ import annotations
@@ -280,9 +280,9 @@ def _argmax_piece(piece: Piece) -> int:
 def _argmax(bits: Array) -> int:
     """`reference.argmax` of canonical f32 bits.
 
-    It compares integers, so it also tells subnormals apart if the processor flushes them to zero. If the bits
-    are read as i32, the only NaN is the largest number, and floats from +0 on are in order. If they are read
-    as u32, negative floats are in reverse order.
+    It compares integers, so it tells subnormals apart even if the processor flushes them to zero. Read as
+    i32, the bits of floats from +0 on are in the order of the floats, and canonical NaN is the largest
+    number. Read as u32, the bits of negative floats are in reverse order.
     """
     signed = bits.view("<i4")
     index = int(np.argmax(signed))

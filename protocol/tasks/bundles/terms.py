@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def committed_terms(bundle: Bundle) -> dict[str, Any]:
     """The fields of Terms that follow from a bundle. `bundle_hash` and `bundle` are not included, because
-    they identify and locate the bundle. The other fields concern the market.
+    they identify and locate the bundle. All other fields of Terms concern the market, and are not included
+    either.
     """
     return {
         "program_id": bundle.step.program.id,

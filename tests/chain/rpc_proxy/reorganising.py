@@ -12,8 +12,8 @@ def reorganise(ask: Ask, depth: int, *, again: bool = False) -> list[str]:
     """Replace the newest `depth` blocks; returns the hashes of the transactions that were in them, in order.
 
     Without `again`, the new blocks are empty and anvil forgets the transactions: they are mined only if
-    somebody sends them again. With `again`, each transaction is mined one block later than before. For the
-    transactions of the newest replaced block, that is the block after the new ones, so they are sent again.
+    somebody sends them again. With `again`, each transaction is mined one block later than before. The
+    transactions of the newest replaced block belong in the block after the new ones, so they are sent again.
     If a block is mined during the call, that block is replaced instead of the oldest of the `depth` blocks,
     and its transactions are lost.
     """

@@ -56,8 +56,8 @@ class Denoiser(nn.Module):
 
 
 class Rectified(nn.Module):
-    """Flow matching from noise to data. Each time is the sigmoid of a normal number; the network gets it
-    multiplied by `times`.
+    """Flow matching from noise to data. A time is the sigmoid of a normal random number. The network gets the
+    time, multiplied by the factor `times`.
     """
 
     def __init__(self, network: nn.Module, times: float = 1000.0) -> None:
@@ -221,7 +221,7 @@ def stable() -> Training:
 @entry(ENTRIES, FAMILY, "FluxTransformer2DModel, flow matching")
 def flux() -> Training:
     class Placed(nn.Module):
-        """FLUX with the positions of image and text tokens as buffers."""
+        """FLUX. The positions of image and text tokens are buffers."""
 
         def __init__(self) -> None:
             super().__init__()

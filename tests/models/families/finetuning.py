@@ -1,4 +1,4 @@
-"""peft adapters on a frozen transformer built from its configuration."""
+"""peft adapters on a frozen transformer. The transformer is built from a configuration, so its weights are random."""
 
 from __future__ import annotations
 
@@ -66,8 +66,9 @@ class Tokens(nn.Module):
 def adapted(
     config: PeftConfig, spread: bool = True, base: Callable[[], nn.Module] = llama, buffers: bool = False
 ) -> Training:
-    """A language model with adapters. `spread` adds noise to them, so that all have gradients although some
-    start at zero."""
+    """A language model with adapters. Some parameters of the adapters may start at zero. `spread` adds noise
+    to the parameters of the adapters, so that all of them have gradients.
+    """
     model = get_peft_model(base(), config)
     if buffers:
         model.prompt_tokens = Tokens(model.prompt_tokens)

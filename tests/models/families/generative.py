@@ -258,7 +258,9 @@ def adversaries() -> Training:
 
 
 class MaskedConv(nn.Conv2d):
-    """A convolution over the pixels above and to the left of its centre, and over the centre itself if `centre`."""
+    """A convolution over the rows above its centre, and over the pixels to the left of the centre in the
+    centre's row. With `centre`, also over the centre itself.
+    """
 
     def __init__(self, centre: bool, inputs: int, outputs: int, size: int) -> None:
         super().__init__(inputs, outputs, size, padding=size // 2)

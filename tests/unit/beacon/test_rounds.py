@@ -1,4 +1,6 @@
-"""A network's clock and name against drand's published values, and refused networks."""
+"""A network's clock and chain hash agree with the values that drand has published. Networks that cannot exist
+are refused.
+"""
 
 from __future__ import annotations
 

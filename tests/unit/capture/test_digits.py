@@ -76,7 +76,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(step: CapturedStep) -> None
 
 
 def test_a_dot_row_of_the_second_layer_spans_two_chunks(step: CapturedStep) -> None:
-    """A dispute about such a row needs the split move."""
+    """The longest row of a dot product spans two chunks. A dispute about such a row needs the split move."""
     rows = [
         instruction.operands[0].type
         for program in step.step_program.program.closure()

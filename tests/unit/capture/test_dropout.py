@@ -18,7 +18,9 @@ Drop = Callable[[Tensor], Tensor]
 
 
 class Scaled(nn.Module):
-    """Applies `drop` to the weights; the gradient of the sum is the dropout factor alone."""
+    """Applies `drop` to the weights. If the loss is the sum of the output (`total`), the gradient of each
+    weight is just its dropout factor.
+    """
 
     def __init__(self, drop: Drop, *shape: int) -> None:
         super().__init__()

@@ -44,7 +44,9 @@ def test_in_float64_results_and_gradients_are_torchs(make: Callable[[], Any]) ->
 
 
 def _with_gradients(layer: nn.Module, x: Tensor) -> list[Tensor]:
-    """Output, final states, and the gradients of a weighted sum of all of them."""
+    """The layer's output, its final states, and gradients with respect to x and the parameters. The gradients
+    are those of one weighted sum over the output and the final states.
+    """
     output, ends = layer(x)
     results = [output, *(ends if isinstance(ends, tuple) else (ends,))]
     loss = sum((t * torch.linspace(-1, 2, t.numel(), dtype=t.dtype).view_as(t)).sum() for t in results)

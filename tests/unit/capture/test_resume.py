@@ -1,5 +1,5 @@
-"""A task that resumes from another task's final state gives the same result as a single task of their total
-length.
+"""If a task resumes from another task's final state, the two tasks together give the same result as a single
+task with the steps of both.
 """
 
 from __future__ import annotations

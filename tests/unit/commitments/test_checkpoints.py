@@ -169,7 +169,7 @@ def test_a_name_that_cannot_be_printed_safely_is_refused(tmp_path: Path, name: s
 
 
 def test_an_entry_has_no_room_for_other_attributes() -> None:
-    """The manifest of a large state has many thousands of entries."""
+    """An entry has no `__dict__`, because the manifest of a large state has many thousands of entries."""
     assert not hasattr(Stored("w", 0, (1,), bytes(32), "b"), "__dict__")
 
 

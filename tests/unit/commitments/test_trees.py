@@ -116,7 +116,10 @@ def test_a_path_with_any_single_change_is_refused(where: tuple[int, int, int], d
 def test_a_changed_size_is_refused_unless_the_turns_are_the_same(
     where: tuple[int, int, int], tree_size: int, size: int
 ) -> None:
-    """RFC 9162 roots do not bind sizes: leaf 0 has the same turns in trees of 6 and 7 leaves."""
+    """A path is checked with arbitrary sizes of tree and node. It is accepted if these sizes give the same
+    left and right turns on the way to the root, and refused otherwise: RFC 9162 roots do not bind sizes. For
+    example, leaf 0 has the same turns in trees of 6 and 7 leaves.
+    """
     n, lo, own = where
     tree = TREES[n]
 
@@ -263,7 +266,9 @@ def test_leaf_hashes_must_be_whole(size: int) -> None:
 
 @pytest.mark.parametrize("n", [2, 3, 5, 6, 7, 8, 11, 13, 21, 33, 64, 70])
 def test_merkly_builds_the_same_tree(n: int) -> None:
-    """merkly calls the given function for leaves, too: with the leaf's text and an empty right side."""
+    """merkly, with our hash functions, gives the same roots and paths. It calls the function `tagged` for
+    leaves, too: `left` is then the leaf's text, and `right` is empty.
+    """
 
     def tagged(left: bytes, right: bytes) -> bytes:
         return node_hash(left, right) if right else sha256(b"\x00" + left).digest()

@@ -1,4 +1,6 @@
-"""A lane that signs two states of one round is named, and both announcements are kept as evidence."""
+"""If a lane signs two different states for the same round, the error names the lane, and both announcements
+are kept as evidence.
+"""
 
 from __future__ import annotations
 

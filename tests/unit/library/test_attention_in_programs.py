@@ -1,4 +1,5 @@
-"""Attention in captured programs: every spelling is recognised and fused with the same bits.
+"""Attention in captured programs: every spelling is recognised and fused, and fusing it does not change the
+bits.
 
 Attention is not fused where the program reads an intermediate value.
 """
@@ -47,7 +48,7 @@ def without_mask(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def biased(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attention with a bias by distance, as in ALiBi. The same table holds the mask."""
+    """Attention with a bias that depends on the distance, as in ALiBi. One table holds both the bias and the mask."""
     place = torch.arange(CONTEXT)
     distance = (place[None, :] - place[:, None]).float()
     table = torch.where(distance > 0, torch.finfo(torch.float32).min, 0.25 * distance)

@@ -1,4 +1,6 @@
-"""Compiled functions: expected digests are those of the plain lists, and wrong functions are refused."""
+"""Compiled functions: the expected digests are those of the plain implementations' results, and a wrong
+compiled function is refused.
+"""
 
 from __future__ import annotations
 

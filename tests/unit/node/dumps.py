@@ -40,8 +40,8 @@ def written(dump: Dump, path: Path) -> Path:
 
 
 def put_back(path: Path, dump: Dump, renamed: Mapping[str, str] | None = None) -> None:
-    """Convert a database in today's format to the format of a dump. The tables become the dump's, and the
-    rows stay. The file must not be open.
+    """Convert a database in today's format to the format of a dump. The file gets the dump's tables, filled
+    with the rows that the database has now. The file must not be open.
 
     `renamed` maps a table of the dump to its name today.
     """

@@ -34,8 +34,8 @@ def connected(place: tuple[str, int], host: str) -> socket.socket:
 
 
 class Watched:
-    """An app that counts its answers by address. Each time it has given `pause` answers to other clients, it
-    sends a request itself, through the client that `begin` received.
+    """An app that counts its answers by address. It also sends requests itself, through the client that
+    `begin` received: one each time it has given `pause` answers to other clients.
     """
 
     def __init__(self, pause: int) -> None:

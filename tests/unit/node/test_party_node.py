@@ -40,7 +40,9 @@ class Script(Node):
         super().__init__(settings, logs.get("test"), None, earlier=earlier)
         self.events = list(events)
         self.unprepared: list[ChainError] = []
-        """Errors that `_prepare` raises before the first look, in reverse order."""
+        """Errors that `_prepare` raises before the first look, one at each call. The last error of the list
+        is raised first.
+        """
         self.outcome: ExitCode | None = None
         self.busy = 0
         """Number of looks at which the node may not stop yet, because a move is due."""

@@ -37,7 +37,7 @@ def test_attention_sink_keeps_its_tail_at_20_bits() -> None:
 def test_vocabulary_gradient_is_unbiased_over_65536_tokens() -> None:
     """At the optimum of a unigram model, a rare word's gradient is about 0.
 
-    Every token adds the word's probability, and each of its few occurrences adds -1.
+    Every token adds the word's probability to the gradient, and each of the word's few occurrences adds -1.
     """
     tokens, seen = 65_536, torch.tensor([1, 2, 3])
     g = torch.Generator().manual_seed(1)

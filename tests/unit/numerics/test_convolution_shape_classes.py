@@ -173,7 +173,9 @@ def test_every_instruction_set_passes_every_class(variant: str, seed: int) -> No
 @pytest.mark.parametrize("kind", [FORWARD, AT_INPUT, AT_WEIGHT])
 @pytest.mark.parametrize("windows", [(1, 1, 2, 2, 0, 0, 1, 1), (3, 3, 1, 1, 1, 1, 1, 1)], ids=["1x1", "3x3"])
 def test_any_number_of_panels_is_shared_by_any_number_of_threads(kind: int, windows: tuple[int, ...]) -> None:
-    """Panel counts that the number of threads does not divide, such as 5 by 4, 11 by 8 and 22 by 16."""
+    """Threads share the panels correctly even if the number of threads does not divide the number of panels.
+    Examples are 5 panels for 4 threads, 11 for 8, and 22 for 16.
+    """
     convolution = Convolution(VARIANTS[0])
     for panels in range(1, 25):
         wide = 12 * panels - 5
@@ -281,7 +283,7 @@ def test_a_large_stride_takes_no_more_memory_than_its_price_says() -> None:
 
 
 class Planted(Convolution):
-    """A planted convolution with one wrong bit in calls for which `errs` holds."""
+    """A convolution with a planted error: in calls for which `errs` holds, one bit of the result is wrong."""
 
     def __init__(self, variant: str, errs: Callable[[ConvolutionCall], bool]) -> None:
         super().__init__(variant)

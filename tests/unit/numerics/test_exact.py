@@ -42,7 +42,9 @@ def threads() -> Iterator[int]:
 @pytest.mark.parametrize(("px", "py"), [(13, 13), (20, 13), (20, 20)])
 @pytest.mark.parametrize("length", [1, 7, 300, 8193, 20_000])
 def test_contract_is_its_four_primitives(px: int, py: int, length: int) -> None:
-    """A float64 block holds 8192 terms of 20 x 20 bits."""
+    """`contract` gives the same bits as its four primitives: exponent, quantise, dot and round_scaled. With
+    20 x 20 bits, a float64 block holds 8192 terms, so longer rows need several blocks.
+    """
     x, y = normal(2, 3, length), normal(2, 4, length, seed=1)
     x[0, 0] = 0.999  # all terms are near the limit and have one sign
     y[0, 0] = 0.999

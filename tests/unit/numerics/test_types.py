@@ -59,7 +59,9 @@ def test_order_is_c_order_whatever_the_strides() -> None:
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1), (2, 1), (3, 2)])
 def test_a_flattened_tensor_can_be_viewed_as_bytes_whatever_the_strides(shape: tuple[int, ...]) -> None:
-    """torch keeps stride 0 on an axis of size 1."""
+    """torch may keep a stride of 0 on an axis of size 1. A tensor with such an axis can nevertheless be
+    flattened and viewed as bytes.
+    """
     expanded = torch.zeros((), dtype=torch.int64).expand(shape)
     turned = torch.arange(expanded.numel()).reshape(shape[::-1]).permute(tuple(reversed(range(len(shape)))))
     for x in (expanded, turned):

@@ -1,4 +1,6 @@
-"""Worker processes give the bits of one process, end cleanly after every failure, and leave nothing behind."""
+"""Several worker processes compute the same bits as one process. They end cleanly after every failure, and
+leave nothing behind.
+"""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Pool:
 
 
 def _scatter_sum(p: Pool) -> Value:
-    """A `scatter_sum` of a random value. The first elements of a second randomly chosen value are its index."""
+    """A `scatter_sum` of a random value. The index consists of the first elements of a second random value."""
     x = p.b.pad_rows(p.b.cast(p.ranked, DType.I64), 0)
     index = p.b.cast(p.b.strided(p.ranked, (x.shape[-1],), (1,)), DType.I32)
     return p.b.scatter_sum(index, x, p.r.randint(1, 9))

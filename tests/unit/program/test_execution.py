@@ -184,7 +184,9 @@ WIDE = 1 << 14
 def test_a_branch_of_more_axes_than_the_condition_gives_them_to_the_result(
     one: tuple[int, ...], other: tuple[int, ...]
 ) -> None:
-    """This holds for a branch of zeros and for a branch of ones, which take different code paths."""
+    """If a branch has more axes than the condition, so does the result. This is tested with a branch that is
+    all ones and one that is all zeros, which take different code paths.
+    """
     b = Builder("select")
     row, x, y = (b.input(TensorType(F32, shape)) for shape in ((WIDE,), one, other))
     b.output(b.select(b.lt(row, b.constant(F32, (), 0.0)), x, y))

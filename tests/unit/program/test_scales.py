@@ -1,4 +1,4 @@
-"""Outliers in rows of contractions are found, and both operands of each contraction are measured."""
+"""`scales` finds outliers in the rows of contractions' operands, and measures both operands of each contraction."""
 
 from __future__ import annotations
 

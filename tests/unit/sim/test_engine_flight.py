@@ -38,7 +38,9 @@ def drawn(played: Market) -> list[int]:
 
 @pytest.mark.parametrize("overlap", [1, 2, 3])
 def test_nobody_has_seats_of_two_tasks_in_flight(overlap: int) -> None:
-    """Six accounts, and up to three tasks of two seats in flight. The end of a task frees its accounts."""
+    """No account has a seat in two tasks in flight. There are six accounts, and up to three tasks in flight
+    with two seats each. When a task ends, its accounts become free again.
+    """
     people = population([(Solver(), 1)], [(Verifier(), 6)])
     played = market(people, 40, verifiers=2, overlap=overlap)
     tasks = [drawn(played) for _ in range(40)]

@@ -1,4 +1,6 @@
-"""One round of the smallest market: silent seats, empty seats and stalled tasks, by hand to the unit."""
+"""Tests one round of the smallest market, with silent seats, empty seats and stalled tasks. The expected
+amounts are computed by hand, exact to the unit.
+"""
 
 from typing import Any
 
@@ -121,7 +123,7 @@ def test_a_challenge_needs_no_draw() -> None:
 
 @pytest.mark.parametrize("changed", [{"beacon_stops": 1.0}, {"downtime": 1.0, "redraws": 1}])
 def test_whoever_retrains_a_stalled_task_convicts_it(changed: dict[str, Any]) -> None:
-    """The retrainer replays all four segments, each for a quarter of 66 tokens."""
+    """The retrainer replays all four segments. Each of these replays costs it a quarter of 66 tokens."""
     found = play(Lazy(0.25), (Verifier(), 9), bystanders=[(Retrainer(), 1)], segments=4, **changed)
     each(found, convicted=1, false=1, profit_bystander_retrainer=80 - REPLAY - GAS_DISPUTE)
     found = play(Solver(), (Verifier(), 9), bystanders=[(Retrainer(), 1)], segments=4, **changed)

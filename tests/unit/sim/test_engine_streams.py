@@ -30,7 +30,7 @@ EVERYTHING = MarketParameters(
     redraws=2,
     beacon_stops=0.5,
 )
-"""Parameters that, with `PEOPLE`, use every stream of random numbers except that of looks."""
+"""Parameters that, together with `PEOPLE`, use every stream of random numbers, except the stream for looks."""
 PEOPLE = population(
     [(Solver(), 4), (Lazy(0.3), 3), (Noisy(0.2), 3)],
     [(Verifier(), 10), (Mixing(0.5), 10)],

@@ -155,7 +155,9 @@ def rows(study: type[Tiny], monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Flo
 def test_draws_are_as_many_as_random_numbers_that_differ(
     study: type[Tiny], expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Equal seats, which are frequent with three accounts, do not reduce the number of draws."""
+    """Draws with different random numbers are counted separately, even if their seats are equal, which is
+    frequent with three accounts.
+    """
     table = rows(study, monkeypatch)
     numbers = np.concatenate([table[f"number_{n}"] for n in range(3)])
     assert draws(table, 0, 1, 2) == len(set(numbers)) == expected

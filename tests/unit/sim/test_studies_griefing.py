@@ -35,11 +35,12 @@ def test_the_engine_meets_the_closed_forms(results: Results) -> None:
 
 
 def test_break_even_amounts_by_hand(results: Results) -> None:
-    """At a factor of 1, the least bond and the least penalty are each a cost divided by 1.5.
+    """The least bond and the least penalty have a griefing factor of 1: the attacker loses as much as others
+    do. Each is a cost divided by 1.5.
 
-    For the bond, the cost is the sum of 7 days' cost of capital for the price and the stake, the training of
-    a segment, and the defence's gas, less the challenger's gas. For the penalty, the cost is that of a delay
-    of 30 days, less a task's gas.
+    For the bond, the cost is what others lose, less the challenger's gas. They lose 7 days' cost of capital
+    (for the price and the stake), the training of a segment, and the defence's gas. For the penalty, the cost
+    is that of a delay of 30 days, less a task's gas.
     """
     found = {claim.text: claim.together.measured for claim in results.answer.claims}
     cost, gas = PARAMETERS.training_cost / TOKEN, PARAMETERS.gas_price
@@ -65,8 +66,8 @@ def test_findings_say_what_the_table_has(results: Results) -> None:
 
 
 def test_findings_change_with_the_data(results: Results) -> None:
-    """If lateness does no harm, the least penalty is below all penalties that were tried, and claims about
-    late harm fail.
+    """The table says that late solvers do no harm. Then the finding says that the least penalty is below all
+    penalties that were tried, and claims about the harm of late solvers fail.
     """
     table = {name: results.rows[name] for name in results.rows}
     table["late_harm"] = np.zeros_like(table["late_harm"])

@@ -23,7 +23,7 @@ def results() -> Results:
 
 
 def failing(**params: Any) -> list[str]:
-    """The failing claims of a small run."""
+    """The texts of the study's claims that do not hold in a small run with these parameters."""
     claims = sim.run("looks", runs=400, rounds=8, params=params).answer.claims
     assert claims
     return [claim.text for claim in claims if not claim.holds]

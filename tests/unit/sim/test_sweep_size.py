@@ -45,7 +45,7 @@ def test_a_million_rows_are_swept_and_reported_in_less_than_4_gb(tmp_path: Path)
 
 
 def tree(pid: int) -> list[int]:
-    """The ids of a process and its descendants that still run."""
+    """The ids of a process and its descendants, without processes that have ended."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:

@@ -50,7 +50,9 @@ def test_one_bid_of_the_textbook() -> None:
 @pytest.mark.parametrize("market", MARKETS)
 @pytest.mark.parametrize(("form", "rule"), [(descending, auctions.descending), (late, auctions.late)])
 def test_bids_of_drawn_tasks(market: Market, form: Form, rule: auctions.Auction) -> None:
-    """Units are so small that the rounding of costs does not matter."""
+    """The closed forms match the means over randomly drawn tasks. Costs are counted in units so small that
+    rounding them does not matter.
+    """
     fine = Market(market.bidders, *(value * 10**9 for value in market[1:]))
     costs = np.rint(np.random.default_rng(13).uniform(fine.low, fine.high, (fine.bidders, 200_000)))
     found = rule(costs, np.full(200_000, int(fine.budget)))

@@ -45,7 +45,7 @@ def expected(
     kept: Fraction,
     money: tuple[int, ...],
 ) -> Fraction:
-    """The mean wealth of a cheater, summed over the number of honest seats and the number of finders."""
+    """The mean wealth of a cheater, computed as a sum over all possible numbers of honest seats and of finders."""
     price, gain, stake, cost = money
     hit = 1 - Fraction(comb(segments - false, q), comb(segments, q))
     total = Fraction(0)
@@ -253,7 +253,9 @@ def test_impossible_terms_are_refused() -> None:
 
 
 def test_the_stake_of_a_share_is_what_that_share_loses() -> None:
-    """With one segment and only honest seats, conviction is certain: S + p = f c + G."""
+    """With one segment and only honest seats, conviction is certain. The stake S then follows from S + p = f
+    c + G, with the price p, the false share f, the cost c and the gain G.
+    """
     assert float(caught_probability(1, 1, 1, 1, 1.0)) == 1
     assert stake_multiple(segments=1, segments_per_verifier=1, verifiers=1, honest=1.0, gain_ratio=1.0) == 1
 
@@ -277,8 +279,8 @@ def test_stake_at_a_chance_zeroes_the_advantage() -> None:
 
 @pytest.mark.parametrize("segments", [300, 1200])
 def test_audits_that_deter_one_false_segment_deter_any_number(segments: int) -> None:
-    """The rule uses the mean number of hits, which exceeds the chance of a hit. With 5 % more audits than the
-    rule gives, no number of false segments pays.
+    """The rule gives slightly too few audits, because it uses the mean number of hits, which exceeds the
+    chance of a hit. With 5 % more audits than the rule gives, no number of false segments pays.
     """
     money: Case = {"price": 1.0, "gain": 1.0, "stake": 28.05}
     n = float(least_audits(segments=segments, honest=0.7, **money))

@@ -1,5 +1,5 @@
-"""The theory of colluders, Sybils and self-challenges is compared with chances, with enumerated draws, and
-with the split of a slash.
+"""The theory of colluders, Sybils and self-challenges is compared with the formulas for catching a cheater
+and for the gain from cheating, with enumerated draws, and with the split of a slash.
 """
 
 from itertools import permutations
@@ -43,8 +43,9 @@ def test_threshold_at_its_limits() -> None:
 
 
 def enumerate_owner(accounts: int, slots: int, others: int, seats: int) -> np.ndarray[Any, Any]:
-    """The distribution of the number of seats that an owner gets, by enumeration: each order in which
-    distinct accounts can be drawn counts with its chance. Accounts are drawn in proportion to their slots.
+    """The distribution of the number of seats that an owner gets. It is computed by enumerating every order
+    in which distinct accounts can be drawn, and adding up the chances of these orders. Each draw picks an
+    account with a chance in proportion to its slots.
     """
     held = [slots] * accounts + [1] * others
     law = np.zeros(seats + 1)
@@ -81,7 +82,9 @@ def test_others_find_what_all_of_equal_stake_would() -> None:
 @pytest.mark.parametrize("stake", [4, 7, 100, 10**18 + 1])
 @pytest.mark.parametrize("seats", [0, 3])
 def test_conceding_to_oneself_always_costs_a_quarter(stake: int, seats: int) -> None:
-    """At most three quarters of the stake are paid out, in any parts, so a quarter is always lost."""
+    """However the stake is divided, at most three quarters of it are paid out. So an owner that challenges
+    itself always loses at least a quarter.
+    """
     most = stake - -(-stake // 4)
     pay = most // 8
     for reward in range(0, most - seats * pay + 1, max(1, most // 5)):

@@ -56,8 +56,8 @@ def test_many_accounts_are_as_good_as_endless_ones() -> None:
 
 
 def test_one_wholly_false_result_escapes_where_no_seat_is_honest() -> None:
-    """At h = 0.7, the chance of escape is 2.7 % with three seats of one segment each, and 30 % with one seat
-    that has three segments.
+    """70 % of the stake is honest. The chance of escape is 2.7 % with three seats of one segment each, and 30
+    % with one seat that has three segments.
     """
     assert float(escape_probability(60, 60, 1, 3, 0.7)) == pytest.approx(0.027)
     assert float(escape_probability(60, 60, 3, 1, 0.7)) == pytest.approx(0.3)
@@ -73,8 +73,8 @@ def test_limits() -> None:
 
 
 def test_small_chances_keep_their_digits() -> None:
-    """One of 2^20 segments is false, one is drawn, and 10^-12 of the stake is honest. The chance of being
-    caught is h / K.
+    """One of K = 2^20 segments is false, one segment is drawn, and a share h = 10^-12 of the stake is honest.
+    The chance of being caught is h / K.
     """
     exact = Fraction(1, 10**12) / (1 << 20)
     assert float(caught_probability(1 << 20, 1, 1, 1, 1e-12)) == pytest.approx(float(exact), rel=1e-8)

@@ -79,8 +79,9 @@ def test_payoffs_sum_over_events() -> None:
 
 
 def test_plain_attestations_leave_the_classic_rates() -> None:
-    """The rate of cheating is k / (R + g), and the rate of checking is (f c + G) / (S + p). Each depends only
-    on the other side's money.
+    """The rate of cheating is k / (R + g), which depends only on the verifier's amounts: the cost k of the
+    replays, the reward R and the game cost g. The rate of checking is (f c + G) / (S + p), which depends only
+    on the solver's: the false share f, the cost c, the gain G, the stake S and the price p.
     """
     found = inspection_equilibrium(PLAIN, **SOLVER)
     assert found.cheating == pytest.approx(3 / 22)
@@ -96,7 +97,8 @@ def test_plain_attestations_leave_the_classic_rates() -> None:
 
 def test_committee_gain_sums_over_the_other_finders() -> None:
     """The gain equals a direct sum over all combinations of three facts: which of the other verifiers find
-    the fraud, whether there is a hit, and whether the convicted segment is held.
+    the fraud, whether this verifier's segments include a false one, and whether its seat has the convicted
+    segment.
     """
     hit, z, verifiers, duty = 0.25, 0.2, 4, PLAIN
     total = 0.0

@@ -19,8 +19,9 @@ from sim.theory import (
 
 @pytest.mark.parametrize(("verifiers", "up", "redraws"), [(1, 0.7, 0), (2, 0.9, 2), (3, 0.5, 3), (4, 0.8, 1)])
 def test_stalls_redraws_and_silences_sum_over_the_seats(verifiers: int, up: float, redraws: int) -> None:
-    """The expected values are sums over the number of silent accounts in each seat. A seat has up to R silent
-    accounts and then one that answers, or R + 1 silent accounts. One redraw serves all seats.
+    """The expected values are sums over the number of silent accounts in each seat. R is `redraws`. A seat
+    either has up to R silent accounts and then one that answers, or has R + 1 silent accounts. One redraw
+    serves all seats.
     """
     down, stalled, again, silent = 1 - up, 0.0, 0.0, 0.0
     for numbers in product(range(redraws + 2), repeat=verifiers):

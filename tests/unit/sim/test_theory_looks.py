@@ -149,7 +149,9 @@ def test_a_lock_that_is_too_small_has_no_such_equilibrium() -> None:
 
 
 def test_the_rule_bears_a_share_of_lookers_that_skip() -> None:
-    """If half of a lock is lost and a share h of lookers replays, skipping costs on average what it saves."""
+    """A caught skipper is assumed to lose half of its lock. If a share h of the lookers replays, the
+    skipper's average loss equals what skipping saves.
+    """
     looking = recommended(60)
     assert looking.chance * float(RULES.honest_share) * looking.lock / 2 == pytest.approx(
         looking.fee, rel=1e-6

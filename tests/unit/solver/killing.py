@@ -42,7 +42,7 @@ MOMENTS = ("put", "rename", "row", "known")
 
 
 def install(moment: str, number: int) -> None:
-    """Die just before the `number`-th `moment`, counted from 1."""
+    """Make this process kill itself just before the `number`-th `moment`, counted from 1."""
     counts = {name: count(1) for name in MOMENTS}
 
     def pass_by(name: str) -> None:

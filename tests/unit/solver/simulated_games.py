@@ -275,7 +275,8 @@ LOG = SimpleNamespace(warning=lambda *_a, **_b: None, error=_defect)
 
 
 def random_tasks(random: Random) -> list[Task]:
-    """One to three tasks, whose windows are chosen later, with up to three games of up to four answers each.
+    """One to three tasks, each with up to three games. Each game has up to four answers. The windows of the
+    tasks are chosen later.
 
     Some answers cost nothing, because their results are kept. Games open together or at random times, and
     challengers ask at once or after pauses.

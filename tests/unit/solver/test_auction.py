@@ -207,7 +207,9 @@ def test_what_was_fetched_for_another_task_of_the_same_number_is_not_bid_on(stan
 
 
 def test_a_bid_waits_no_longer_than_the_bidding_allows(stand: Stand) -> None:
-    """A look and a transaction take 2.5 s. The last moment for a bid is twice that time before the bidding ends."""
+    """A look at the chain and a transaction together take 2.5 s. The last moment for a bid is twice that
+    long, 5 s, before the bidding ends.
+    """
     stand.final = 0
     stand.market.post(1)
     stand.now = 94

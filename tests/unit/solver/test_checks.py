@@ -1,4 +1,6 @@
-"""Each line of `solver check` has the right level, also at its bounds, and says what to do."""
+"""Each line of `solver check` has the right level, even for values at the bounds between levels. Each warning
+and each problem says what to do.
+"""
 
 from __future__ import annotations
 

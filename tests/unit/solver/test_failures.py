@@ -1,4 +1,6 @@
-"""Failures of one task are contained, counted and logged. Each is followed by a pause as long as the failure took."""
+"""Failures of one task are contained, counted and logged. After a failure, the task rests for as long as the
+failed attempt took.
+"""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class Work:
         self.failed_after = 0.0
 
     def tick(self, _view: object) -> None:
-        """Note that the market refuses the run."""
+        """Note in `refused` that the market refuses the run."""
         self.refused = SolverError("the market refuses this run")
 
     def close(self, wait: bool = True) -> None:
@@ -154,7 +154,9 @@ class Work:
         self.done.append(f"closed, wait={wait}")
 
     def give_back(self) -> Future[None]:
-        """Note that it was given back; `ended` says when it has ended."""
+        """Note that the assignment was given back. The returned future, `ended`, is done when the assignment
+        has ended.
+        """
         self.done.append("given back")
         return self.ended
 

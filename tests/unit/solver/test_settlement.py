@@ -1,6 +1,6 @@
 """What a finished task has cost its solver, and which open claims a solver ends.
 
-Other exits are tested in tests/chain/test_solver_exits.py.
+The other ways in which a solver brings a task to an end are tested in tests/chain/test_solver_exits.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A solver takes as many tasks at once as time, memory and stake allow. It considers the others again later."""
+"""A solver takes as many tasks at once as time, memory and stake allow. Tasks that do not fit now are
+considered again later.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +131,8 @@ def test_a_task_waits_until_the_program_of_a_task_beside_it_is_known(stand: Stan
     """After a restart, the program of a taken task is not known until the task's bundle is read. Until then,
     the work of the task's games is assumed to be the most that its terms allow.
 
-    Here that takes more than five hours. It would take 36 minutes if the traces of the program took nothing.
+    In this test, the assumed work takes more than five hours. It would take 36 minutes if the traces of the
+    program took nothing.
     """
     program = b"\7" * 32
     other = replace(stand.market.offer, program_id=program, step_operations=5 * 10**9, clock=3_600)
@@ -195,7 +198,9 @@ def test_what_submitted_tasks_keep_in_memory_is_not_free_for_the_next(
 def test_a_bundle_for_which_the_others_leave_no_memory_maps_waits(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If such a task were won, it could not be loaded until another task is over, and the penalty would be lost."""
+    """A task waits if the bundles of the other tasks leave too few memory maps for its bundle. If such a task
+    were won, it could not be loaded until another task is over, and the penalty would be lost.
+    """
     monkeypatch.setattr(trainings, "MAPS_FOR_TASKS", 25)
     stand.places.expect(stand.market.offer.program_id, 1)
     tasks = 1, 2, 3, 4
@@ -329,7 +334,9 @@ def test_a_bundle_for_which_there_is_no_room_yet_is_fetched_later(stand: Stand) 
 
 
 def test_no_bundle_is_kept_for_a_task_that_waits(stand: Stand) -> None:
-    """The submitter chooses both the size of a bundle and the number of waiting tasks."""
+    """While a task waits, the solver keeps no bundle for it. The submitter chooses both the size of a bundle
+    and the number of waiting tasks, so bundles that were kept could take any amount of disk.
+    """
     stand.memory = 0
     stand.places.expect(stand.market.offer.program_id, 0)
     post(stand, 1)

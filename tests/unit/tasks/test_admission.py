@@ -30,7 +30,9 @@ from tests.chain.trees import terms
 
 AT_ONCE = Clocks(0.0)
 SECONDS = Rates(SAFETY)
-"""At a third of these rates, an operation takes a second."""
+"""Rates of three operations a second. The admission counts on a third of the rates, so an operation takes a
+second.
+"""
 
 
 def of(name: str, operations: int, seconds: float, **more: Any) -> Engagement:

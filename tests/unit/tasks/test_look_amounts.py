@@ -117,11 +117,11 @@ def test_no_lock_deters_where_no_looker_is_honest() -> None:
 
 
 def test_looks_put_the_settlement_off() -> None:
-    """Hours by hand. A draw comes 25 h after its request. Attestations come after 12 h of their 24 h, and
-    then the next draw is requested.
+    """The expected hours are computed by hand, counted from the draw of the seats. A draw comes 25 h after
+    its request. Attestations take 12 h of the 24 h that they have, and then the next draw is requested.
 
     So the first draw of looks comes at 37 h, 13 h after the seats' deadline. If it picks a look, the next
-    draw comes at 74 h, 13 h after the looks' deadline.
+    draw comes at 74 h, 13 h after the deadline of that look.
     """
     made = replace(on_l2(), draw_delay=25 * 3600, attest_period=DAY)
     e = Fraction(1, 10)

@@ -25,7 +25,8 @@ def whole(owed: Sequence[Owed], clocks: Clocks) -> Refusal | None:
 
 
 def late(number: int, test: Test) -> bool:
-    """Whether a duty is late in random set `number`, whose windows are just long enough for `test`.
+    """Whether a duty is late in random set `number`. The windows of the set's duties are just long enough for
+    the admission `test` to accept the set.
 
     The result is always False for a set in which more steps ran at the same time than the admission allows
     for. With the real admission, 7 of the 10,000 sets are left out like this, and in one of them a duty was

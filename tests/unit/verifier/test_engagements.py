@@ -1,4 +1,6 @@
-"""The other work that counts when a challenge is admitted: own seats, games, and draws of free accounts."""
+"""When a verifier admits a challenge, its other work counts too: its seats, its games, and the draws that may
+find its free accounts.
+"""
 
 from __future__ import annotations
 
@@ -107,8 +109,9 @@ def test_with_looks_places_owe_answers_also_when_they_are_attested(stand: Stand)
 
 
 def test_a_seat_whose_solver_is_challenged_leaves_its_time_to_the_game(stand: Stand) -> None:
-    """The seat's own work does not count in addition to the game, because the game is the work to be
-    admitted. This holds already before a bond is at stake.
+    """A verifier challenges the solver of the task in which it has a seat. The seat's work is then not
+    counted in addition to the game, because the game is the work to be admitted. This holds even before a
+    bond is at stake.
     """
     mine = stand.challenge(TASK, at_stake=False)
     stand.engagements.see(SEEN)

@@ -22,7 +22,7 @@ ALL = dumps("verifier")
 
 
 def as_now(row: dict[str, Any]) -> dict[str, Any]:
-    """A challenge of any format in today's form.
+    """Converts a challenge of any format to today's form.
 
     Challenges of earlier formats may lack fields. Instead of `opening_until`, they may have `reclaimable`,
     which is one second later.
@@ -35,7 +35,7 @@ def as_now(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(row: Challenge) -> dict[str, Any]:
-    """A challenge in the form of the dumps."""
+    """Converts a challenge from the database to a dictionary in the form that the dumps use."""
     told = {field.name: getattr(row, field.name) for field in fields(row)}
     return told | {"salt": row.salt.hex(), "roots": [root.hex() for root in row.checkpoint_roots()]}
 

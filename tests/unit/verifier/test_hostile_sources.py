@@ -41,8 +41,8 @@ COMMITTED = committed(HONEST)
 
 
 def checkpoints(what: Callable[[int], State], before: Callable[[], None] = lambda: None) -> Handler:
-    """A handler that serves the committed roots and, after calling `before`, the state `what(number)` for the
-    checkpoint with that number.
+    """A handler that serves the committed roots and checkpoints. For a request of checkpoint `number`, it
+    first calls `before`, then serves the state `what(number)`.
     """
 
     def talk(connection: socket.socket, target: str) -> None:
@@ -169,8 +169,9 @@ class Noting:
 
 
 def test_once_the_solver_did_not_serve_others_come_first_in_no_order_of_theirs() -> None:
-    """After the solver did not serve, the other sources are asked before it, in random order. If their order
-    were fixed, accomplices that voted first could use up the seat's time one after the other.
+    """Once the solver has failed to serve, the other sources are asked before it, in random order. If they
+    were always asked in the order of their votes, accomplices that voted first could use up the seat's time
+    one after the other.
     """
     asked: list[str] = []
     first = set()

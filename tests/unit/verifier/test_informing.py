@@ -1,4 +1,6 @@
-"""When an offered salt is kept, refused, dropped or shown, and what that costs. The database is real."""
+"""Tests when an offered salt is kept, refused, dropped, or shown to the contract, and what this costs. The
+database is real.
+"""
 
 from __future__ import annotations
 

@@ -126,7 +126,9 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def test_a_game_whose_closing_block_is_replaced_by_the_solvers_post_is_played_on(scene: Scene) -> None:
-    """The solver was silent and convicted. On the other branch, its step tree is in time."""
+    """At first, the solver was silent and was convicted. Then the block of the conviction is replaced: on the
+    new branch, the solver has posted its step tree in time, so the game goes on.
+    """
     scene.database.put_challenge(CHALLENGE)
     scene.database.update_challenge(CHALLENGE.key, opening_until=NOW, game=GAME)
     commitment = cast(ChallengeCommitment, None)  # never asked

@@ -27,12 +27,12 @@ OFFERED = {"task": 7, "seat": 1, "salt": SALT.hex()}
 
 
 def taken(offers: list[tuple[int, int, bytes]]) -> Offer:
-    """A function that adds each offer to `offers`."""
+    """Return a function that appends the arguments of each call to `offers`: the task, the seat and the salt."""
     return lambda task, seat, salt: offers.append((task, seat, salt))
 
 
 def written(place: Callable[[int], Path]) -> None:
-    """Write the only group of tensors."""
+    """Write the tensors to the file of group 0, the only group."""
     place(0).parent.mkdir(parents=True, exist_ok=True)
     place(0).write_bytes(b"".join(TENSORS))
 

@@ -77,13 +77,15 @@ def exponential(x: Tensor, rate: float = 1.0, **_: Any) -> Tensor:
 
 @expands(aten.bernoulli.default)
 def bernoulli(p: Tensor, **_: Any) -> Tensor:
-    """1 with the probability given for each element, else 0."""
+    """Random numbers 0 and 1, in the shape and type of `p`. Each element of `p` is the probability of a 1 at
+    its place.
+    """
     return (torch.rand_like(p) < p).to(p.dtype)
 
 
 @expands(aten.bernoulli.Tensor)
 def bernoulli_of_each(x: Tensor, p: Tensor, **_: Any) -> Tensor:
-    """1 with the probability given for each element, else 0, in the shape and type of x."""
+    """Random numbers 0 and 1, in the shape and type of x. `p` gives the probability of a 1 for each element."""
     return (torch.rand(x.shape, device=x.device) < p).to(x.dtype)
 
 

@@ -16,7 +16,7 @@ from protocol.capture.expansion.distinct import DISTINCT, are_distinct
 from protocol.capture.expansion.table import aten, expands
 
 MOST_VALUES = 1 << 24
-"""The most places that can be numbered in f32, which holds every integer up to this one exactly."""
+"""Limit on the number of places that are numbered in f32. f32 holds every integer up to this limit exactly."""
 
 
 @expands(aten.index_fill.int_Scalar, aten.index_fill.int_Tensor)
@@ -96,8 +96,8 @@ def index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, _: bo
 def scatter_reduce(
     x: Tensor, axis: int, index: Tensor, values: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """Each element of x reduced with all values whose index refers to it. Unless `include_self`, the element
-    itself is left out of its reduction. All indices are compared with all places.
+    """Reduce each element of x with all values whose index refers to it. Unless `include_self`, the element
+    itself is left out of its reduction. To find the values, all indices are compared with all places.
     """
     axis %= x.dim()
     values = values[tuple(slice(0, size) for size in index.shape)]

@@ -85,7 +85,9 @@ def _start(x: Tensor, offset: int | None) -> int:
 
 
 def _require_inside(x: Tensor, size: Sizes, stride: Sizes, start: int) -> None:
-    """Raise `NotImplementedError` if a view reaches memory outside x, which may be a slice of a tensor."""
+    """Raise `NotImplementedError` if a view reaches memory outside x. There may be such memory, because x may
+    be a slice of a larger tensor.
+    """
     last = start + sum((count - 1) * step for count, step in zip(size, stride))
     if start < 0 or last >= x.numel():
         raise NotImplementedError("memory beside the tensor")

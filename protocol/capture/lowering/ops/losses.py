@@ -55,7 +55,10 @@ def nll_loss_grad(
     ignore: int,
     total: View,
 ) -> View:
-    """-g weight at every label that is not ignored, else 0; for the mean, divided by the total weight."""
+    """The gradient of the log-probabilities, in their shape. At every label that is not ignored it is -g,
+    multiplied by the label's weight if there are weights. Elsewhere it is 0. For the mean, it is divided by
+    the total weight.
+    """
     b = lowering.builder
     by_class = _by_class(lowering, log_probabilities)
     above = g.elements(b)

@@ -58,8 +58,8 @@ def rnn_grad(lowering: Lowering, _: torch.fx.Node, *given: View | bool | None) -
 def _layer(
     lowering: Lowering, function: LibraryFunction, given: tuple[View | bool | None, ...], **options: Attribute
 ) -> Views:
-    """Call a library function. Its operands are the views among `given`; its bits, px and py, are those of a
-    forward product. Raises `Unsupported` for a view that is not f32.
+    """Call a library function. Its operands are the views among `given`. Its attributes `px` and `py` are the
+    bits of forward products. Raises `Unsupported` for a view that is not f32.
     """
     views = [x for x in given if isinstance(x, View)]
     for x in views:

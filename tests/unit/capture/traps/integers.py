@@ -139,7 +139,7 @@ def too_few_classes_for_a_one_hot() -> Made:
 
 
 def comparing(batch: Batch) -> Tensor:
-    """`one_hot` by comparison, which allows any label."""
+    """The one-hot form of the labels, computed by comparison. Unlike `one_hot`, this allows any label."""
     return (batch["y"].unsqueeze(-1) == torch.arange(3)).long()
 
 
