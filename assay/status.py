@@ -55,8 +55,9 @@ def report(client: Client, tasks: list[int], *, brief: bool = False) -> list[Tas
 
 
 def report_of(client: Client, task: int, games: Mapping[int, tuple[int, ...]], now: int) -> TaskStatusReport:
-    """The status of one task. `games` maps each of its games to the call instructions that the game descended
-    into. Must be called inside a view of a block; `now` is that block's time. Raises ChainError.
+    """The status of one task. `games` has a key for each of the task's games. The value is the call
+    instructions that the game descended into. Must be called inside a view of a block; `now` is that block's
+    time. Raises ChainError.
     """
     client.game.ahead(games)
     found = [_game(client.game.game(game), path, now) for game, path in games.items()]
@@ -87,7 +88,9 @@ def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -
 
 
 def _brief(client: Client, view: TaskView, now: int) -> TaskStatusReport:
-    """The part of a task's status that comes from the market contract, and the name from the home folder."""
+    """The part of a task's status that comes from the market contract, together with the task's name, which
+    comes from the home folder.
+    """
     terms = client.market.terms(view.task)
     solver = None if view.bidder == NOBODY else view.bidder
     until = {

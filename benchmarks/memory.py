@@ -25,7 +25,7 @@ MEBIBYTE = 1 << 20
 
 
 def rows() -> list[Row]:
-    """Rows with the ratio of peak growth, exact / plain, for every size."""
+    """One row for each size of the model, with the ratio of the two peak growths, exact / plain."""
     from benchmarks.gpt import SHAPES, TOKENS
     from benchmarks.starting import write
 

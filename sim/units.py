@@ -1,8 +1,9 @@
 """Units of the simulation's numbers: how they are written, parsed and bounded.
 
-In the engine, amounts are integers in token units, 10^6 to a token. The test token has 10^18; the engine's
-unit is coarser, so that a run's sums stay well within 63 bits. `sim.mechanism` works with either unit (`sim
-replay` uses Python integers and the chain's own amounts).
+In the engine, amounts are integers in token units; one token is 10^6 of these units. On the chain, the test
+token has 10^18 units. The engine's unit is coarser, so that a run's sums stay well within 63 bits.
+`sim.mechanism` works with either unit: the engine calls it with its units, and `sim replay` calls it with the
+chain's amounts as Python integers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sim.errors import ParameterError
 
 DECIMALS: Final = 6
 TOKEN: Final = 10**DECIMALS
-"""Units of one token in the engine."""
+"""Number of the engine's token units in one token."""
 
 
 class Unit(Enum):

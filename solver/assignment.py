@@ -281,9 +281,9 @@ class Assignment:
         self._progress.step(self.task, number, state)
 
     def _log_scales(self, state: State) -> None:
-        """Log how far the largest value of a contraction's row exceeds the row's typical values. A large
-        excess may leave the typical values few bits. Only the worst case is logged. This computation costs as
-        much as one step.
+        """Log how far the largest value of a contraction's row exceeds the row's typical values. If it
+        exceeds them by far, the typical values may keep only few bits. Only the worst case is logged. This
+        computation costs as much as one step.
         """
         found = scales(self._work.program, state, self._work.fixed, self._work.kernels, self._hints)
         if not found:

@@ -128,9 +128,9 @@ class Auction:
         return new
 
     def _is_own(self, task: int) -> bool:
-        """Whether this solver's bid is on the chain for a task that the database does not know. The database
-        may be an older copy, or have lost its last writes. If the bid is there, the task is taken up in its
-        present state. Raises ChainError.
+        """Whether a task that the database does not know has this solver's bid on the chain, and is not over.
+        If so, the task is taken up in its present state. The database can lack the task if it is an older
+        copy, or has lost its last writes. Raises ChainError.
         """
         view = self._context.client.market.task(task)
         if view.bidder != self._context.client.address or view.status.is_over:
@@ -299,9 +299,9 @@ class Auction:
             raise _NotWorth(refusal)
 
     def owed(self, task: int | None = None) -> int:
-        """Token units that must stay free for stakes: those of all tasks that this solver may still submit,
-        except `task`. If this solver's bid has locked a task's delay penalty, the penalty is deducted,
-        because the submission releases it.
+        """Token units that must stay free for the stakes of all tasks that this solver may still submit,
+        except `task`. If this solver's bid has locked a task's delay penalty, the penalty is deducted from
+        the task's stake, because the submission releases the penalty.
         """
         client, owed = self._context.client, 0
         for other in (*self._staged(Stage.TRAINING), *self._standing()):

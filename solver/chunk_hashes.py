@@ -1,9 +1,9 @@
 """Hashes of the chunks of stored tensors. With them, a range of a tensor is read and checked without reading
 the rest.
 
-A blob is named by the hash of all its bytes, so the first range requires reading the whole tensor. From then
-on the hashes of its chunks, 1/32 of its size, are kept, and every later range is checked against them. So
-later damage on the disk is noticed.
+A blob is named by the hash of all its bytes, so the first request for a range requires reading the whole
+tensor. From then on, the hashes of the tensor's chunks are kept; they take 1/32 of the tensor's size. Every
+later range is checked against them, so damage that the disk suffers in the meantime is noticed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What an operator reaches in a running node through the control socket: the node's status, its ledger and
-its order.
+"""Requests that an operator sends to a running node through the control socket. They concern the node's
+status, its ledger, and the operator's order (`Mode`): to work, pause or drain.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Part = tuple["Context", Bookkeeper]
 
 
 class Operation:
-    """Answers the operator's questions and keeps the order. `why_not` returns a reason, other than the order,
-    why the node makes no new bids; "" if there is none.
+    """Answers the operator's questions and keeps the operator's order. `why_not` returns a reason, other than
+    this order, why the node makes no new bids; "" if there is no such reason.
     """
 
     def __init__(self, home: Home, stop: Stop, progress: Progress, why_not: Callable[[], str]) -> None:
@@ -44,7 +44,7 @@ class Operation:
 
     @property
     def mode(self) -> Mode:
-        """The present order."""
+        """The order that the node follows at present."""
         return self._mode
 
     def drained(self) -> None:

@@ -1,13 +1,14 @@
 """Writes the answers of the solver's server as files to a public bucket or folder, so that a node behind NAT
 needs no open port.
 
-A file's name in the place is its path in `solver.server`, so clients use the bucket like a server. The place
-has the bundles, the committed roots, and the groups of tensors of committed checkpoints. Replays, digests and
-results need no more than that. The place lacks the answers that a server computes on request, about the
-inside of a segment; the parties of a game demand these on-chain (docs/spec/dispute.md section 6).
+Below, this bucket or folder is called the place. A file's name in the place is its path in `solver.server`,
+so clients use the place like a server. The place has the bundles, the committed roots, and the groups of
+tensors of committed checkpoints. Replays, digests and results need no more than that. The place lacks the
+answers about the inside of a segment, which a server computes on request; the parties of a game demand these
+on-chain (docs/spec/dispute.md section 6).
 
-A task's roots are written after the tensors under them. So a restarted process sees from the roots in the
-bucket how far an earlier one came, and no reader finds a root whose state is missing.
+A task's roots are written after the tensors under them. So the roots in the place tell a restarted process
+how far the process before it came, and no reader finds a root whose state is missing.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class Reports:
         self._due[view.task] = training_due(market, view, terms)
 
     def due(self, taken: Iterable[int], clocks: Iterable[tuple[int, int]]) -> list[Deadline]:
-        """The deadlines of the `taken` tasks' trainings, and of moves; `clocks` gives the task and time of
-        each move.
+        """The deadlines of the trainings of the tasks in `taken`, and the deadlines of moves. `clocks` has
+        one pair for each move: the task, and the time by which the move is due.
         """
         self._due = {task: self._due[task] for task in taken if task in self._due}
         moves = [
@@ -42,7 +42,9 @@ class Reports:
         return [*chain.from_iterable(self._due.values()), *moves]
 
     def ended(self, view: TaskView, lost: Mapping[str, float], alerts: Alerts | None) -> None:
-        """Report that a task is over for good; `lost` are its costs in tokens, by kind."""
+        """Report that a task is over for good. `lost` gives what the solver lost by the task, in tokens by
+        kind; it is empty if nothing was lost.
+        """
         context, task, status = self._context, view.task, view.status
         if alerts is not None:
             alerts.forget(self._market, task)

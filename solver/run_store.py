@@ -205,8 +205,8 @@ class RunStore:
             return open_tensor(self._store, self._stored(number)[tensor])
 
     def chunks(self, number: int, tensor: int, lo: int, hi: int, hashes: ChunkHashes) -> bytes:
-        """Chunks lo … hi - 1 of a checkpoint's tensor, which must have these chunks. The whole tensor is read
-        unless `hashes` has its hashes.
+        """Chunks lo … hi - 1 of a checkpoint's tensor. The tensor must have all these chunks. If `hashes`
+        does not hold the hashes of the tensor's chunks, the whole tensor is read.
         """
         try:
             return hashes.read(self._store, self._stored(number)[tensor], lo, hi)
@@ -235,8 +235,8 @@ class RunStore:
         """Compute a damaged checkpoint again from the one before it, and store it again. Raises
         RunStoreError.
 
-        There is no lock. Two threads that find the damage at once write the same blobs; a lock held while a
-        step waits for its turn would block the defence.
+        No lock is needed, because two threads that find the damage at once write the same blobs. A lock would
+        also be held while a step waits for its turn, and would then block the defence.
         """
         row = self._rows[number]
         if number == 0:

@@ -42,11 +42,12 @@ class LocalRunner:
 
 
 class Training:
-    """The rest of a task's training. `initial` makes the first state and is called only if no state is kept.
-    `runner` computes the steps; by default, the run store's executor computes them in this process.
+    """Continues a task's training from its last kept checkpoint. `initial` makes the first state; it is
+    called only if no state is kept. `runner` computes the steps; by default, the run store's executor
+    computes them in this process.
 
-    `on_kept` is called on another thread for every segment's checkpoint once it is in the run store.
-    `scheduled` returns a context in which segments are trained; the context is left before waiting for the
+    `on_kept` is called on another thread for every segment's checkpoint once it is in the run store. Segments
+    are trained inside the context that `scheduled` returns. This context is left before any wait for the
     disk. All methods must be called by one thread. If an earlier checkpoint could not be kept, `segment` and
     `finish` raise the error that prevented it. Call `close` at the end.
     """

@@ -23,12 +23,14 @@ loaded at the same time but must not keep the bundle of a won task out of memory
 def by_device(
     context: Context, terms: Terms, trained: Sequence[int], submitted: Sequence[int], figures: Figures
 ) -> Iterator[tuple[str, Figures]]:
-    """Pairs of a device and the bidder's figures for training a task of these terms there. The device with
-    the least work comes first. The figures take account of these tasks: the `trained` ones placed on the
-    device (those that are trained or may have to be), the `submitted` ones placed there, and those under
-    other contracts, which count as submitted. The memory maps are those of all devices' tasks. The figures
-    cover memory only once the task's bundle has been read: torch measures the memory, and is not loaded
-    before that. Raises ChainError.
+    """For each device, a pair: the device, and the bidder's figures for training a task with these terms on
+    it. The device with the least work comes first.
+
+    The figures count the `trained` tasks placed on the device, which are those that are trained now or may
+    have to be. They also count the `submitted` tasks placed there, and the tasks under other contracts as if
+    these were submitted. The memory maps are those of all devices' tasks. The figures cover memory only once
+    the task's bundle has been read, because torch measures the memory and is not loaded before that. Raises
+    ChainError.
     """
     needs = context.places.needs(terms.program_id)
     places = context.places
@@ -58,11 +60,12 @@ def _kept(context: Context, device: str, submitted: Sequence[int]) -> Iterator[i
 
 
 def _with_maps(context: Context, terms: Terms, tasks: Sequence[int], figures: Figures) -> Figures:
-    """The figures, completed with two numbers of memory maps: the number that the task's bundle needs, and
-    the number that the other tasks' bundles leave. `tasks` with the same bundle share its maps, so the first
-    number is 0 if one of them has the task's bundle. Tasks under other contracts share no maps, because they
-    may have another copy of the bundle. Another task's bundle that has not been read yet counts as the most
-    maps that a bundle may take.
+    """The figures with two numbers of memory maps added: the number that the task's bundle needs (`maps`),
+    and the number that the other tasks' bundles leave (`maps_left`). Tasks with the same bundle share its
+    maps. So `maps` is 0 if one of `tasks` has the bundle of `terms`; it is also 0 if that bundle has not been
+    read yet. Tasks under other contracts share no maps with this task, because they may have another copy of
+    the bundle. Another task's bundle that has not been read yet counts as the most maps that a bundle may
+    take.
     """
     own = {context.terms(task).bundle_hash for task in tasks}
     bundles = [*own, *(other.bundle_hash for other in context.elsewhere().values())]

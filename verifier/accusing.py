@@ -117,10 +117,11 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def undecided(context: Context, seen: Observation) -> list[int]:
-    """The numbers of our undecided looks: those that may still accuse another party or take its lock, and
-    those whose accusation is open. If the task were settled now, the looked-at seat would keep its lock.
-    After the time for challenges, a look can accuse only if the solver's step tree is on the chain, because
-    no game can be opened to obtain the tree any more. Raises ChainError.
+    """The numbers of our undecided looks. A look is undecided if it has made an accusation that is still
+    open. It is also undecided if its target belongs to another party and it may still accuse the target or
+    take the target's lock. If the task were settled now, the target would keep its lock. After the time for
+    challenges, a look can accuse only if the solver's step tree is on the chain, because no game can be
+    opened to obtain the tree any more. Raises ChainError.
     """
     return [
         look.number

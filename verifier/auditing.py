@@ -1,13 +1,13 @@
 """Works for the seats of one verifier: replays their segments, holds the result, attests, and challenges
 differences from the commitment.
 
-Each action is decided from the chain and the database each time, so a restart or a failure costs at most a
-replay. A segment gets its verdict in steps: fetch the bundle, load it, ask the solver for the state before
+Each time, what to do next is decided from the chain and the database, so a restart or a failure costs at most
+a replay. A segment gets its verdict in steps: fetch the bundle, load it, ask the solver for the state before
 the segment, replay. If the solver does not serve that state, what follows depends on the terms. With jurors,
 `item_claims` claims that the state is unavailable; without jurors, the task is run from its start. This
-module also fetches and loads the items that our own jurors (`juror`) need. Only fetching and asking wait for
-strangers; they have their own threads, at most one per task. The result counts as one more segment, without
-steps (`findings.Committed`).
+module also fetches and loads the items that our own jurors (`juror`) need. Only two kinds of work wait for
+strangers: fetching and asking. They have their own threads, at most one per task. The result counts as one
+more segment, without steps (`findings.Committed`).
 
 A seat attests the digest of its replayed states under its own salt. So its segments are replayed after the
 draw, even if they were already replayed before. One replay digests a segment for all of our seats that have
@@ -59,9 +59,9 @@ be requested.
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     """Jobs that attest the seats whose segments have all been replayed, once the result is held.
 
-    If this verifier has challenged the solver, it attests only while one of its games against the solver is
-    open, because nobody can be paid during that time. It then attests the states that it computed itself, so
-    that it does not count as silent.
+    A verifier that has challenged the solver attests the states that it computed itself, so that it does not
+    count as silent. It attests only while one of its games against the solver is open, because nobody can be
+    paid during that time.
     """
     task = seen.view.task
     seats = [seat for seat in attestable(seen, context.clients) if not waits_for_jury(seen, seat)]

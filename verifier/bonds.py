@@ -71,14 +71,16 @@ class Bonds:
     def require(
         self, challenge: Challenge, seat: int, fits: Callable[[Challenge], bool] = lambda _challenge: True
     ) -> bool:
-        """Deposits this challenge's bond unless it is free in the vault, notes that the bond is at stake, and
+        """Makes sure that this challenge's bond is free in the vault, notes that the bond is at stake, and
         returns True. If the challenge does not fit beside the challenges whose bond is already at stake, does
-        nothing and returns False. `fits` decides this; it is called for one challenge at a time.
+        nothing and returns False. `fits` decides whether it fits; only one call of `fits` runs at a time.
 
-        The deposit also covers some of the account's other challenges that are not committed yet: those whose
-        bond is already at stake, and those whose task has more at stake than this challenge's task
-        (`at_stake`). `seat` is the seat from which the challenge is committed, or NO_SEAT. The account must
-        have coin for the longest course of every game at stake. Raises NotEnoughTokens, NotEnoughCoin,
+        The account's free tokens in the vault must cover this challenge's bond, and the bonds of some of the
+        account's other challenges that are not committed yet: those whose bond is already at stake, and those
+        whose task has more at stake (`at_stake`) than this challenge's task. If free tokens are missing, they
+        are deposited; the deposit also covers the bonds of the account's other uncommitted challenges, as far
+        as its tokens reach. `seat` is the seat from which the challenge is committed, or NO_SEAT. The account
+        must have coin for the longest course of every game at stake. Raises NotEnoughTokens, NotEnoughCoin,
         ChainError.
         """
         client = self._clients[challenge.account]

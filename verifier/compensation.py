@@ -25,8 +25,8 @@ from verifier.context import Context, Conviction
 from verifier.jobs import Job
 
 REFUSALS = ("NothingOwed", "NotOfSeat", "TooLate")
-"""Final refusals of a claim by the contract: it was already collected, does not exist, or comes too late.
-Other refusals may come from a chain's node that lags.
+"""The errors with which the contract finally refuses a claim, because the claim was already collected, does
+not exist, or comes too late. Other refusals may come from a chain's node that lags.
 """
 
 

@@ -5,7 +5,8 @@ A free account may be drawn at any time into any task that its offer accepts. A 
 work of its seat, and to answer looks. Each challenge whose bond is at stake counts as a game. Two kinds of
 work have the lowest priority and are not counted. The first is work that does not fit into its time even
 alone, which could otherwise keep this verifier from every game. The second is the replays of a seat whose
-solver this verifier challenges; otherwise terms could leave a verifier no time to challenge.
+solver this verifier challenges. If they counted, a task's terms could make them so long that the challenge
+does not fit beside them.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 FETCH_SHARE = 1 / 8
-"""Share of the attestation time that fetching one checkpoint from one source may take. One `ask` may take
-roughly the same share. A seat files a claim when half of the attestation time has passed, so even two hostile
-sources leave time for two others before the claim.
+"""Share of the attestation time that fetching one checkpoint from one source may take. One call of `ask` may
+take roughly the same share. A seat files a claim when half of the attestation time has passed. Before the
+claim there is time for four sources, so even if two of them are hostile, there is time for two others.
 """
 
 
@@ -28,7 +28,9 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """The segment is as committed. `digests` are those of its states, or of the result, one per digester."""
+    """The segment is as committed. `digests` has one digest per digester: of the segment's states, or of the
+    result if the segment number stands for the result.
+    """
 
     digests: tuple[bytes, ...] = ()
 
@@ -41,8 +43,8 @@ class Different:
     does not lead to the committed state after it. Otherwise `segment` is None and `roots` are empty: the
     false segment is not known yet, and our own run from the initial state is kept.
 
-    If the segment was replayed, `digests` are those of our own states of it, one per digester; otherwise
-    None.
+    If the segment was replayed, `digests` has one digest per digester, of the states that our replay gave.
+    Otherwise `digests` is None.
     """
 
     segment: int | None

@@ -52,9 +52,9 @@ class Job(NamedTuple):
 
 
 def finds_worker(job: Job, running: Iterable[Job], workers: int) -> bool:
-    """Whether a job may begin beside the running ones: if a worker is free, or if the job is due before
-    all running ones. So urgent work never waits for the end of a replay, but each such job holds one more
-    replay in memory.
+    """Whether a job may begin beside the running ones: if a worker is free, or if the job is due before all
+    running ones. So urgent work never waits for the end of a replay. But each job that begins without a free
+    worker holds one more replay in memory.
     """
     others = list(running)
     return len(others) < workers or all(job.until < other.until for other in others)

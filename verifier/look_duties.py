@@ -29,8 +29,8 @@ def revealing_seats(context: Context, seen: Observation) -> list[Salted]:
 
 
 def unopened(context: Context, seen: Observation) -> Iterator[tuple[int, Seat]]:
-    """The looks whose target is one of our seats or looks and has not revealed its digest yet: each look's
-    number, with its target. Targets that were caught are left out.
+    """Yields pairs of a look's number and the look's target. The target is one of our seats or looks, and it
+    has not revealed its digest for this look yet. Targets that were caught are left out.
     """
     own = {seat.number: seat for seat in seen.places if seat.account in context.clients and not seat.caught}
     each = context.terms(seen.view.task).segments_per_verifier if seen.looks else 0

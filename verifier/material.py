@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from verifier.states import States
 
 IN_MEMORY = 4
-"""Number of tasks whose material is kept in memory. A verifier that replays more segments than this side by
-side keeps the material of as many tasks as it replays segments. In addition, games with open trees keep the
+"""Number of tasks whose material is kept in memory. If a verifier replays more segments than this at the same
+time, it keeps as many tasks' material as it replays segments. In addition, games with open trees keep the
 material of their tasks. Each material holds the task's dataset and constants.
 """
 
@@ -61,8 +61,8 @@ _BUNDLE = "bundle"
 
 LEAST_TRY = 2.0
 FIRST_TRY, LONGEST_TRY = 1 / 24, 1 / 3
-"""How long an address may take to send a bundle, at first and at most, as shares of the attestation time. It
-always has at least `LEAST_TRY` seconds.
+"""The time that an address has to send a bundle, as shares of the attestation time: the shortest and the
+longest. If the shortest time is below `LEAST_TRY` seconds, it is raised to that.
 """
 
 
@@ -150,8 +150,8 @@ class Materials:
     """The material of tasks. The tasks' data are under `folder`, their bundles under `bundles`, by hash. No
     other party uses the folder of bundles, so a bundle is deleted with the last task that needs it. `shared`
     are the bundle folders of this machine's other parties: a bundle in one of them is linked, not fetched.
-    Any thread may call without waiting for another, but the caller must ensure that no two threads fetch or
-    load the same task at the same time.
+    Methods may be called from several threads at the same time, with one exception: the caller must ensure
+    that no two threads fetch or load the same task at the same time.
     """
 
     def __init__(
@@ -206,9 +206,10 @@ class Materials:
     def fetch(self, task: int, terms: Terms, endpoint: Address | None, lost: float = 0.0) -> None:
         """Fetch and verify the bundle. `endpoint` is the address that the task's solver announced.
 
-        Each address may take as long as `seconds_of_try` allows; earlier attempts took `lost` seconds. So a
-        slow server takes little time from other tasks' seats. The bytes that it has sent are kept. Raises
-        BundleError, and DiskFull, which is not the server's fault.
+        `lost` is the number of seconds that earlier attempts took. From it, `seconds_of_try` gives the time
+        that each address may take. This limit keeps a slow server from taking much time from other tasks'
+        seats. The bytes that a slow server has sent are kept. Raises BundleError, and DiskFull, which is not
+        the server's fault.
         """
         load_torch()
         self.want(task, terms)

@@ -53,9 +53,9 @@ class Items(Results):
     def hold_state(
         self, task: int, number: int, roots: Sequence[bytes], link: Callable[[Callable[[int], Path]], None]
     ) -> None:
-        """Keep a state, and the roots r_0 … r_K of all checkpoints. `link` is called with a function that
-        maps the number of a group of tensors to a path, and creates each group at its path. Raises OSError,
-        CommitmentError.
+        """Keep a state, and the roots r_0 … r_K of all checkpoints. `link` must store each group of the
+        state's tensors in a file. It is called with a function that maps the number of a group to the path of
+        its file. Raises OSError, CommitmentError.
         """
         link(partial(self.path, task, number))
         write_atomically(self._roots_path(task, number), b"".join(roots))  # last: then all is here

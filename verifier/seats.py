@@ -12,8 +12,9 @@ from protocol.node.party.exits import Observation
 
 
 def due_segments(seat: Seat, segments: Sequence[int], size: int) -> tuple[int, ...]:
-    """A seat's segments, followed by the number that stands for the result (`findings.Committed`); for a
-    look, its one segment. `size` is that of the task's segment tree.
+    """The segment numbers that are due. For a seat, these are its `segments`, followed by `size`, which
+    stands for the result (`findings.Committed`). For a look, this is its one segment. `size` is the size of
+    the task's segment tree.
     """
     return tuple(segments) if is_look(seat.number) else (*segments, size)
 

@@ -25,8 +25,9 @@ from verifier.solver_client import CheckpointProvider
 
 
 class States:
-    """The kept states of one task. Checkpoint 0 is the initial state. Callable from any thread without
-    waiting for another: if two threads obtain the same checkpoint, it is stored once.
+    """The kept states of one task. Checkpoint 0 is the initial state. Any thread may call the methods, and
+    none waits for another. If two threads obtain the same checkpoint at the same time, it is still stored
+    once.
     """
 
     def __init__(
@@ -92,9 +93,9 @@ class States:
         return [bytes(tensor.data) for tensor in self._checkpoint(row).tensors]
 
     def link(self, number: int, root: bytes, place: Callable[[int], Path]) -> None:
-        """Give a checkpoint that is on disk a second place. Each of its groups of tensors
-        (`protocol.commitments.groups`) gets a second path, which outlives the task's states. `place` returns
-        the path for a group's number. A group of one tensor is linked, because it may be large; the other
+        """Keep a checkpoint that is on disk in a second place too. Each of its groups of tensors
+        (`protocol.commitments.groups`) gets a second path, which outlives the task's states. `place` maps a
+        group's number to this path. A group of one tensor is linked, because it may be large; the other
         groups are written again.
         """
         row = self._database.state(self._task, number, root)

@@ -1,12 +1,13 @@
-"""`python3 -m benchmarks.cuda --all`: runs every part in under nine minutes and writes one JSON file.
+"""`python3 -m benchmarks.cuda --all`: runs all parts, in under nine minutes together, and writes one JSON
+file.
 
 It needs torch, triton, numpy and pytest; nothing is installed or downloaded. Every part is a separate
 process. A part that fails, crashes or hangs costs only its own time and leaves its error in the file, which
 is rewritten after each part. Correctness checks come first and run in parallel. Measurements run one at a
 time. Tests come last.
 
-Without a CUDA device this is a dry run: Triton interprets the kernels, sizes are small, and times mean
-nothing.
+Without a CUDA device this is a dry run: Triton interprets the kernels, sizes are small, and the measured
+times mean nothing.
 """
 
 from __future__ import annotations

@@ -50,7 +50,9 @@ MODULES = ("elements", "lanes", "product", "rows", "sha256")
 
 
 def products(device: torch.device, name: str) -> Cells:
-    """Cells of a product kernel. The cell of a pair of widths has the failure, or null if there is none."""
+    """Cells of the product kernel `name`. The cell of a pair of widths holds the failure that the self-test
+    found, or null if it found none.
+    """
     dry = device.type == "cpu"
     kernel = (DRY if dry else KERNELS)[name]
     yield "available", partial(kernel.available, device)

@@ -215,8 +215,8 @@ class Exact:
 
 
 def _plain_step(device: torch.device, precision: str, size: str) -> Callable[[], None]:
-    """A step of the model of `exact_step` in eager torch with fused AdamW. The model and its data are on the
-    device.
+    """A function that makes one training step in eager torch with fused AdamW. It trains the same model as
+    `exact_step`. The model and its data are on the device.
     """
     shape = _shape(device, size)
     data, batch = gpt.corpus(shape.context)["bytes"].to(device), TOKENS // shape.context

@@ -1,8 +1,9 @@
 """Measures rounds of lanes over shaped links, and compares them with the planner's predictions.
 
 The lanes are `solver lane` processes on this machine, each behind its own links. Link rates change from phase
-to phase, and a phase with unlimited links precedes every case. Computing times are taken from that phase,
-because the lanes share the cores; only the exchange is predicted.
+to phase, and a phase with unlimited links precedes every case. A case's prediction uses the computing times
+that were measured in that preceding phase, because the lanes share this machine's cores. So only the exchange
+is really predicted.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from benchmarks.quality.training import Subject
 from examples import gpt, resnet
 
 GPT_SHAPE = gpt.Shape(layers=2, heads=2, width=64, context=64, dropout=0.0)
-"""The shape of the GPT. It has no dropout, whose random bits would differ between the arithmetics and add
-unrelated noise.
+"""The shape of the GPT. It has no dropout, because dropout's random bits would differ between the arithmetics
+and add unrelated noise.
 """
 
 

@@ -29,8 +29,8 @@ class Party:
     """The resources of one process after a task. Sizes are in bytes; `seconds` is the process's processor
     time since its start.
 
-    `database` is the party's database, `journal` its accounts' journals, and `disk` the whole home folder
-    including stored results.
+    `database` is the size of the party's database, `journal` is the size of its accounts' journals, and
+    `disk` is the size of the whole home folder including stored results.
     """
 
     resident: int

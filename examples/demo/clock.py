@@ -18,8 +18,8 @@ from protocol.chain.views import NOBODY, AuditView, TaskStatus, TaskView
 from protocol.dispute.view import Phase
 
 NO_MOVE = "ElementAgrees"
-"""The name of the contract's error when it is asked to judge an element that is correct. The accuser's log
-shows the error under this name. After this error, the accuser has no move left.
+"""The name of the error that the contract raises when it is asked to judge a correct element. The accuser's
+log shows the error under this name. After this error, the accuser has no move left.
 """
 TOGETHER_SECONDS = 600
 """When the clock is moved past the next deadline, it is also moved past the deadlines that follow within this

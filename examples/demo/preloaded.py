@@ -47,8 +47,8 @@ class Forked:
         before: Sequence[Callable[[], None]] = (),
     ) -> None:
         """`command` is the module's name, followed by the arguments. Standard output is appended to `log`,
-        and standard error to `errors`, or to `log` if that is None. The new process first calls the functions
-        `before`.
+        and standard error to `errors`, or to `log` if that is None. The new process calls the functions in
+        `before`, and then runs the command.
         """
         for path in (log, errors or log):
             path.touch()  # so that it can be read immediately

@@ -56,8 +56,8 @@ class Devnet:
     each. It keeps the states of the last `states` blocks (500 by default). With a file `state`, it continues
     the chain in that file, with the machine's clock, and writes the chain back when closed.
 
-    Raises AnvilMissing, PortInUse, DevnetError if anvil exits or the file `log` cannot be written, and
-    RpcError if anvil does not answer.
+    Raises AnvilMissing and PortInUse. Raises DevnetError if anvil exits or the file `log` cannot be written.
+    Raises RpcError if anvil does not answer.
     """
 
     def __init__(

@@ -41,7 +41,9 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A decoded log. `arguments` are by Solidity name, as eth-abi decodes them; addresses are checksummed."""
+    """A decoded log. `arguments` maps the arguments' names in Solidity to their values, as eth-abi decodes
+    them, but with checksummed addresses.
+    """
 
     contract: str
     name: str
@@ -85,7 +87,9 @@ class Receipt:
 
 
 def decode_logs(logs: Sequence[Log], contracts: Mapping[str, Contract]) -> list[Event]:
-    """Decode the logs of known contracts, given by address. Other logs are left out."""
+    """Decode the logs of known contracts. `contracts` maps addresses to contracts. Other contracts' logs and
+    unknown events are left out.
+    """
     events = []
     for log in logs:
         contract = contracts.get(log.address)

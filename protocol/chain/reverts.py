@@ -37,7 +37,7 @@ def explain(data: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def as_revert(label: str, error: Mapping[str, Any]) -> Reverted | None:
-    """A JSON-RPC error as Reverted if a contract raised it, otherwise None."""
+    """Convert a JSON-RPC error to `Reverted` if a contract raised it. Returns None for any other error."""
     message = str(error.get("message", ""))
     if error.get("code") != _REVERT_CODE and "revert" not in message.lower():
         return None

@@ -245,8 +245,9 @@ _ZEROS: Final = _zeros()
 
 
 def _beside_zeros(hashes: bytes, height: int, on_right: int) -> bytes:
-    """The hashes of the parents of some nodes at this height. `hashes` has the nodes' hashes, 32 bytes each.
-    The siblings of the nodes cover only zero words. `on_right` is 1 if the nodes are right children.
+    """The hashes of the parents of nodes whose siblings cover only zero words. `hashes` has the nodes'
+    hashes, 32 bytes each. `height` is the height of the nodes. `on_right` is 1 if the nodes are right
+    children.
     """
     zero = _ZEROS[height]
     if len(hashes) <= _FEW * HASH_BYTES:

@@ -16,4 +16,4 @@ class NothingToChallenge(DisputeError):
 
 
 class NothingToReveal(DisputeError):
-    """None of our own trees has a demanded node: the node was proved under a root that is not ours."""
+    """A node is demanded that is in none of our own trees: it was proved under a root that is not ours."""

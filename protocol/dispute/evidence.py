@@ -81,10 +81,10 @@ def compare_value(
     value: Leaf,
     known: Callable[[Tree], PartialTree],
 ) -> Move:
-    """The move if the value of primitive n differs. If the first wrong chunk of the solver's value is not
-    known, the move demands a node on the way to this chunk. Otherwise the move is about the first wrong
-    element. If this element has several blocks, the move selects the element to be split. If it does not, the
-    move has the element judged.
+    """The challenger's move if the solver's value of primitive n differs from our own. If the first wrong
+    chunk of the solver's value is not known yet, the move demands a node on the way to this chunk. If it is
+    known, the move is about the first wrong element: if this element has several blocks, the move selects it,
+    so that it is split; otherwise the move has it judged.
 
     `known` takes our own tree of the value and returns the solver's tree.
     """

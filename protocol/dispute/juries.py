@@ -2,9 +2,10 @@
 7).
 
 An item is a state of the task, with its number 0 … K, or the task's constants, with number K + 1. A juror
-that has the item attests the root of the item's tensors under the juror's salt, with every chunk hashed. If
-the claimant objects, it names a chunk that these jurors must open. The audit board and the salts identify a
-juror by the number 160 + slot instead of a seat's number. Pure: randomness is passed in.
+that has the item attests a digest: the root of the item's tensors under the juror's salt, for which every
+chunk is hashed. If the claimant objects, it names a chunk that all jurors with such a digest must open. The
+audit board and the salts identify a juror by the number 160 + slot instead of a seat's number. Pure:
+randomness is passed in.
 """
 
 from __future__ import annotations
@@ -101,8 +102,9 @@ def item_of(segment: int) -> int:
     """The item to claim if a segment's data are withheld. It is the state before the segment or, for the
     first segment, the state after it.
 
-    The state before the first segment is never claimed. It is the initial state, which is in the bundle, so a
-    seat with the first segment can lack only the solver's roots.
+    The state before the first segment is never claimed. It is the initial state, which cannot be withheld,
+    because it is in the bundle. If a seat has the first segment, the only data of the solver that it can lack
+    there are the roots.
     """
     return max(segment - 1, 1)
 
@@ -113,9 +115,9 @@ def most_claims(segments: int) -> int:
 
 
 def may_object(yes: int, no: int, jurors: int) -> bool:
-    """Whether a claimant may require the jurors that voted yes to open a chunk. At least one juror must have
-    voted yes, and at most half of all `jurors` may have voted no. If more than half voted no, yes votes are
-    not paid.
+    """Whether a claimant may object: the jurors that voted yes must then open a chunk. At least one juror
+    must have voted yes, and at most half of all `jurors` may have voted no. If more than half voted no, yes
+    votes are not paid, so they need no proof.
     """
     return yes > 0 and 2 * no <= jurors
 

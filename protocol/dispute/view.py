@@ -63,12 +63,12 @@ class Demand(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The blocks that are selected in a split reduction: blocks [lo, hi) of `element`, which are claimed to
-    fold to `word`. The fields are in ABI order.
+    """The blocks that are selected in a split reduction: the blocks [lo, hi) of the element with index
+    `element`. The solver claims that they fold to `word`. The fields are in ABI order.
 
-    `top` means that the blocks are the whole row; `word` then holds the bits of the claimed element. `words`
-    is zero if it is the solver's turn. Otherwise it is keccak256 of the stated words, packed as
-    `abi.encode(uint64[])`.
+    If `top` is true, the blocks are the whole row, and `word` holds the bits of the claimed element. `words`
+    is zero if it is the solver's turn. Otherwise it is keccak256 of the words that the solver stated, packed
+    as `abi.encode(uint64[])`.
     """
 
     instruction: bytes
@@ -85,10 +85,10 @@ class GameView:
     """One game at one block.
 
     `path` holds the call instructions selected so far. `frame_keys` are the keys of the claims of the top
-    frame and of each callee on the path. `frame_roots` are the trace roots posted for these claims, each None
-    until it is posted. `claim_root` is the root that the solver posted for the current claim, or None if none
-    is posted: in phase STEP the root of the step tree, and from phase FRAME on the trace root of the current
-    frame.
+    frame and of each callee on the path. `frame_roots` holds the trace root of each of these claims, or None
+    until the root is posted. `claim_root` is the root that the solver posted for the current claim, or None
+    if it has posted none. In phase STEP, this is the root of the step tree. From phase FRAME on, it is the
+    trace root of the current frame.
     """
 
     game: int

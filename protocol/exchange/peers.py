@@ -254,7 +254,7 @@ class Peers:
 
         One of the concurrent calls is made with `first`, and its place gets a head start: the other calls
         wait until `answered` is set, but at most `HEAD_START` seconds. The call with `first` sets `answered`
-        once a question to its place has not given the file.
+        as soon as it has asked its place once and has not got the file.
         """
         if not first:
             with suppress(TimeoutError):

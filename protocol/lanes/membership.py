@@ -1,4 +1,6 @@
-"""A table that says, for each round and lane, whether the lane trains, and whether its message then counts."""
+"""A table that says, for each round and lane, whether the lane trains in the round, and if so, whether its
+message counts.
+"""
 
 from __future__ import annotations
 

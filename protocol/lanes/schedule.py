@@ -28,11 +28,12 @@ from protocol.numerics.kernels.fused import MOST_LANES
 INNER: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 """Numbers of inner steps that are tried."""
 MOST_INNER: Final[Mapping[int, int]] = {1: 20, 8: 20, 16: 5, 32: 5, 64: 5}
-"""For each block size: the most inner steps at which lanes are known to train better than a single lane that
-makes as many steps. The study of docs/lanes.md compared the loss of four lanes with a single lane's, for the
-smallest model. It was 2.0 % lower at 20 steps and density 1/8, and 2.9 % lower at 5 steps and 1/64, but 6.4 %
-higher at 20 steps and 1/64. At 50 steps it was between 0.5 % lower (density 1) and 14.1 % higher (1/64). At
-20 steps and 1/16 it was 0.4 % lower, which is too little to rely on.
+"""For each block size: the most inner steps per round at which lanes are known to reach a lower loss than a
+single lane, if each lane makes as many steps in all as the single one. The density is 1 / block size. The
+study of docs/lanes.md compared the loss of four lanes with a single lane's, for the smallest model. With 20
+inner steps, the loss was 2.0 % lower at density 1/8, but 6.4 % higher at 1/64; at 1/16 it was 0.4 % lower,
+which is too little to rely on. With 5 inner steps, it was 2.9 % lower at 1/64. With 50 inner steps, it was
+between 0.5 % lower (density 1) and 14.1 % higher (1/64).
 """
 LEAST_TURNS: Final = 3
 """On average, a training must send each parameter at least this many times. The average is the number of

@@ -27,8 +27,9 @@ LEAST_RATE = 1 << 20
 read, at least this fast: 1.5 GB of state in 25 minutes. Slower peers would take time or memory from others.
 """
 ATTEMPT_SECONDS: Final = 1.0
-"""Maximum seconds for an attempt to connect to each IP address of a name, except the last one, for which the
-client's connect timeout holds.
+"""If a name has several IP addresses, the client tries to connect to one after the other. This is the maximum
+number of seconds for each of these attempts except the last. For the last one, the client's connect timeout
+holds.
 """
 OVERHEAD: Final = 1 << 18
 """The limit on the bytes of a whole answer is twice the limit on its body, plus this constant, because h11

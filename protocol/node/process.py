@@ -46,8 +46,8 @@ def importing() -> Iterator[None]:
     """Import heavy libraries inside this context. The garbage collector then skips their objects, during the
     import and later.
 
-    These objects never become garbage, but each collection walks all of them: 230,000 with torch and the
-    client of the chain, which takes 0.13 s.
+    These objects never become garbage, but without this context each collection walks all of them. Torch and
+    the client of the chain have 230,000, and walking them takes 0.13 s.
     """
     was = gc.isenabled()
     gc.disable()

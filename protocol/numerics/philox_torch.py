@@ -46,6 +46,8 @@ def rounds(counter: tuple[Tensor, ...], key: tuple[Tensor, Tensor]) -> list[Tens
 
 
 def _multiply(x: Tensor, multiplier: int) -> tuple[Tensor, Tensor]:
-    """High and low word of the 64-bit product; the wrapped i64 has the bits of the u64 product."""
+    """The high and the low 32-bit word of the 64-bit product of x and `multiplier`. The product is an i64 and
+    may wrap, but it has the same bits as the u64 product.
+    """
     product = x * multiplier
     return (product >> 32) & MASK, product & MASK

@@ -39,9 +39,9 @@ WEIGHTS: Mapping[Op, int] = {
 """Factors by which the `Primitive.operations` of these opcodes are multiplied. Other opcodes have weight 1."""
 
 ROW = 16
-"""Operations added for each result of a reduction or a `dot`, because a row may have a single element. For a
-`dot` they are also added for each element of the operands, because possibly each of these elements is used
-only once.
+"""Operations added for each element of the result of a reduction or a `dot`, because the row behind such an
+element may itself have only one element. For a `dot`, the same number is added for each element of the
+operands, because possibly each of these elements is used only once.
 """
 
 
@@ -49,8 +49,8 @@ only once.
 class Cost:
     """The cost of one run of a program, callees included.
 
-    `operations` is at least the cost of hashing one path of frames of a trace. So a task's terms alone give a
-    bound on the hashing too.
+    `operations` is at least the cost of hashing one path of frames of a trace. A task's terms state the
+    `operations` of its step, so the terms alone give a bound on this hashing too.
 
     `peak_bytes` is the largest number of canonical bytes that are alive at the same time, inputs included, in
     fast execution without fused kernels. An output lives from its instruction to the end of its frame. With
@@ -167,8 +167,8 @@ PANEL_ROWS = 32
 
 
 def _packed(instruction: Instruction) -> int:
-    """The padding of a packed `dot`, in bytes: what fills up the last panel of each operand. If the `dot` is
-    a batch of products, the padding of one of them.
+    """The bytes of padding in a packed `dot`. The padding fills up the last panel of each operand. If the
+    `dot` is a batch of products, only the padding of one product counts.
 
     0 for other primitives.
     """

@@ -148,12 +148,12 @@ class Interpreter:
         return tuple(whole[id(x)] for x in outputs)
 
     def run_frame(self, program: Program, inputs: Sequence[Tensor], path: Path) -> tuple[Tensor, ...]:
-        """The outputs of the frame at `path`. Unlike an output of `run`, an output need not be contiguous if
-        it is an input of the frame or a result of a call.
+        """The outputs of the frame at `path`. An output that is an input of the frame, or a result of a call,
+        is not copied. So it need not be contiguous, unlike an output of `run`.
 
-        Such an output is not copied, because the cost of a call, 2^14 operations, would not cover a copy in
-        each frame. Any other output is made contiguous, and only one copy is made if several outputs have the
-        same value. The cost of the instruction that made the value covers this copy.
+        A copy of it in each frame would not be covered by the cost of a call, which is 2^14 operations. Any
+        other output is made contiguous, and the cost of the instruction that made the value covers this copy.
+        If several outputs have the same value, only one copy is made.
         """
         require_types(program.inputs, inputs, f"inputs of {program.name}")
         values: dict[int, Tensor] = {}

@@ -1,7 +1,7 @@
 """A solver's floor price for a task: the sum of its costs, by parts. The solver bids no lower. Pure.
 
-Amounts are token units, and each part is rounded up. The machine's speed and prices come from the operator;
-the stake, the penalty and the times from the task's terms; and the draw delay from the deployment.
+Amounts are token units, and each part is rounded up. The operator gives the machine's speed and prices. The
+task's terms give the stake, the penalty and the times. The deployment gives the draw delay.
 """
 
 from __future__ import annotations

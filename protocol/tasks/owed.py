@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from protocol.program.cost import Cost
 
 REPLAYS: Final = 2
-"""Replays of a segment by one side of a game: one for its step tree, and one for the traces of its steps."""
+"""How often one side of a game replays a segment: once for its step tree, and once for the traces of its steps."""
 VALUES: Final = DEMANDS + 2 * SPLITS
-"""The most values that a solver must hash or read in one game. Each demand needs one, because a challenger
-may alternate between nodes of two values, and only the last value's tree is kept. Each round of a split needs
-at most two more. Computing the words of a split takes less time than hashing the values from which they are
-computed.
+"""The most values that a solver must hash or read in one game. Each demand needs one, because only the last
+value's tree is kept, and a challenger may alternate between nodes of two values. Each round of a split needs
+at most two more. The time to compute the words of a split is not counted separately, because hashing the
+values from which the words are computed takes longer.
 """
 HASHED: Final = 7
 """A step has at least this many operations for each byte of a path of frames. Equal to
@@ -31,12 +31,12 @@ HASHED: Final = 7
 @dataclass(frozen=True, slots=True)
 class Traces:
     """What one game needs besides replays: the traces of one path of frames, and answers about the values of
-    these frames. A replay does none of this work, so the speed of steps does not tell how long the work
-    takes.
+    these frames. A replay does none of this work.
 
     `eager` and `called` are numbers of operations: `Cost.eager_operations` and `Cost.called_operations`.
-    Calls run in the same way as in a step. `hashed_bytes` is `Cost.path_bytes`, and `value_bytes` is the size
-    of the largest value.
+    Calls run in the same way as in a step, so the speed of steps tells how long the `called` operations take.
+    It does not tell how long the rest of the work takes. `hashed_bytes` is `Cost.path_bytes`, and
+    `value_bytes` is the size of the largest value.
     """
 
     eager: int = 0
@@ -51,9 +51,10 @@ class Traces:
 
     @classmethod
     def at_most(cls, terms: Terms) -> Traces:
-        """The most that terms allow if their program is not known. This is a path of one frame that runs as
-        many operations as the step. The path has the most bytes that the step's operations allow (one for
-        every `HASHED` operations), and all of these bytes belong to one value.
+        """The largest traces that the terms allow, for a task whose program is not known. They belong to a
+        path of one frame that runs as many operations as the step. The path has the most bytes that the
+        step's operations allow (one for every `HASHED` operations), and all of these bytes belong to one
+        value.
         """
         bytes_ = terms.step_operations // HASHED
         return cls(terms.step_operations, 0, bytes_, bytes_)
@@ -72,9 +73,9 @@ class Traces:
 def games(name: str, terms: Terms, traces: Traces | None = None) -> Engagement:
     """A solver's defence in as many games of a task as can be played at once. For each game, the work has one
     replay and the `traces` of the task's program; by default, these traces are the most that the terms allow.
-    A second replay, of the steps up to the traced one, is not counted. It also fits, because admission uses
-    only a third of the rates. All answers that one game may request are sent one after the other, and each
-    may wait for a running step or answer.
+    A game may also need a second replay, of the steps up to the traced one. The work does not include it, but
+    there is time for it, because admission uses only a third of the rates. All answers that one game may
+    request are sent one after the other, and each may wait for a running step or answer.
     """
     known = Traces.at_most(terms) if traces is None else traces
     replays, answers = _replays(terms, GAMES_AT_ONCE, MOST_MOVES), known.in_games(GAMES_AT_ONCE)
@@ -96,8 +97,9 @@ def games(name: str, terms: Terms, traces: Traces | None = None) -> Engagement:
 
 
 def game(name: str, terms: Terms) -> Engagement:
-    """A challenger's side of one game. The challenger traces one path of frames, which takes at most as many
-    operations as a step, at the speed assumed for any program (`Rates.operations`).
+    """A challenger's side of one game: its replays, and the trace of one path of frames. The trace takes at
+    most as many operations as a step. Its time is computed with the speed that is assumed for any program
+    (`Rates.operations`).
     """
     work = replace(_replays(terms, REPLAYS, MOST_MOVES), eager=terms.step_operations)
     return Engagement(

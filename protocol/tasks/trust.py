@@ -47,7 +47,7 @@ class Gas:
     game: int
     """Gas of a seat that wins a game and claims the game's cost. It is more than the solver's gas (`defence`)."""
     defence: int
-    """Gas of the solver in that game."""
+    """Gas of the solver in a game that a seat wins against it."""
     seat: int
     """Gas of a seat whose replayed segments equal those that the solver committed to."""
     task: int
@@ -78,7 +78,9 @@ class Setting:
     look_chance: int | None = 0
     """The terms' chance of a look. None means the chance at which looks and locks cost least."""
     draw_delay: int = 0
-    """Seconds from the request of a draw to its word. Used only with looks, whose draws prolong an audit."""
+    """Seconds from the request of a draw until its random word is known. Used only with looks, whose draws
+    prolong an audit.
+    """
     attest_period: int = 0
     """Seconds within which a seat or look must attest. Attesting is assumed to take half of this time."""
     jurors: int = 0
@@ -90,7 +92,7 @@ class Setting:
     """
 
     def gas_cost(self, gas: int) -> int:
-        """The cost of an amount of gas in token units, rounded up."""
+        """The cost of an amount of gas, rounded up. The cost is in token units."""
         return ceil(gas * self.gas_price)
 
 
@@ -205,11 +207,11 @@ def look_fees(setting: Setting, amounts: Amounts) -> Fraction:
 def audit_seconds(setting: Setting, look_chance: int, slots: int) -> Fraction:
     """Mean seconds from the submission to the settlement without a dispute; `slots` is V q.
 
-    Level n of looks is drawn n (a + d) after the first draw. d is the delay of a draw, and a is the time to
-    attest, half of the attestation period P. The challenge window begins when the newest attestations are
-    due, P after the draw of the last level that had looks. If the next level was drawn and none of its looks
-    was picked, the window begins no earlier than that draw (TaskMarket.drawn). Level n has looks with chance
-    1 - (1 - e^n)^(V q).
+    P is the attestation period, and a = P / 2 is the time that attesting takes. d is the delay of a draw, and
+    e is the chance of a look. Level n of looks is drawn n (a + d) after the first draw. It has looks with
+    chance 1 - (1 - e^n)^(V q). The challenge window begins P after the draw of the last level that had looks,
+    when the newest attestations are due. If the next level was drawn and none of its looks was picked, the
+    window begins no earlier than that draw (TaskMarket.drawn).
     """
     if not look_chance:
         return Fraction(setting.audit)
@@ -224,7 +226,7 @@ def audit_seconds(setting: Setting, look_chance: int, slots: int) -> Fraction:
 
 def lock_capital(setting: Setting, rules: Rules, amounts: Amounts) -> Fraction:
     """The exact capital cost of the locks of seats and looks. With looks, it also includes the capital cost
-    of their tokens while these are not locked and wait for a seat.
+    of the tokens for these locks during the time in which the tokens are not locked and wait for a seat.
     """
     audit = audit_seconds(setting, amounts.look_chance, amounts.slots)
     each = capital_cost(rules.capital_rate, amounts.seat_lock, audit)

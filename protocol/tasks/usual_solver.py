@@ -33,7 +33,7 @@ CAPITAL_RATE: Final = 0.1
 LATE_CHANCE: Final = 0.01
 MARGIN: Final = 0.2
 PACE: Final = 0.5
-"""Seconds between two looks at the chain while the solver has something to do."""
+"""Seconds between two reads of the chain's state while the solver has something to do."""
 MEGABIT: Final = 125_000
 """Bytes in a megabit."""
 

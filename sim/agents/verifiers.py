@@ -1,8 +1,9 @@
 """Strategies of verifiers in a seat. A strategy decides whether to replay, to attest and to challenge.
 
-A strategy is a frozen dataclass. Its method `check` takes arrays and decides for all seats at once; `look`
-does so for looks, by default with `check`. The engine uses the decisions only for the seats that the
-strategy's members were drawn for. To add a strategy, subclass `Verifier` (docs/guide/studies.md).
+A strategy is a frozen dataclass. Its method `check` takes arrays and decides for all seats at once. Its
+method `look` decides for all looks; by default, it calls `check`. The engine uses the decisions only for the
+seats that the strategy's members were drawn for. To add a strategy, subclass `Verifier`
+(docs/guide/studies.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Books the cost of locked capital (`protocol.tasks.amounts.task_capital`) outside the vault, like gas.
+"""Books the cost of locked capital (`protocol.tasks.amounts.task_capital`). Like gas, it is booked outside
+the vault.
 
 Durations are those of a task whose seats are all attested in time. It is assumed that redraws do not prolong
 a seat's lock, and that convictions release nothing earlier. A look's lock lasts as long as a seat's.

@@ -107,8 +107,8 @@ class Closer:
     def _compensate(self, task: Task, checks: Checks, rows: Indices, left: Amounts) -> None:
         """Pay seats and lookers from the rest of the stake, and burn the remainder.
 
-        Seats whose game was not dismissed get a game's cost and the fee. Other seats get the fee if it is
-        owed. Lookers that opened a game get its cost.
+        A seat that opened a game that was not dismissed gets a game's cost and the fee. Any other seat gets
+        the fee if it is owed the fee. A looker that opened a game gets a game's cost.
         """
         parameters, ledger, solvers = self.parameters, self.books.ledger, task.solver[rows]
         cost, fee = parameters.game_cost, parameters.seat_fee
@@ -156,8 +156,9 @@ class Closer:
                 booking.forfeit(self.books.ledger, rows, challengers[rows], bonds)
 
     def _bonds(self, checks: Checks, line: int, number: int, first: Amounts | int = 0) -> Amounts:
-        """The bond of one commitment of a party, (rows,). `line` is the party's place in the games. The
-        party's `first` earliest commitments are skipped, and `number` counts the later ones from 0.
+        """The bond of one of a party's commitments, for each row: (rows,). `line` is the party's place in the
+        games. The party's earliest commitments are skipped, `first` of them. Among the later ones, the
+        commitment has the number `number`, counted from 0.
         """
         games, bond = checks.games, self.parameters.bond
         if games.seats[line] != NO_SEAT or line >= checks.early:

@@ -1,8 +1,9 @@
 """The bond that a commitment to a challenge locks (contracts/src/Commitments.sol, `bondOf`).
 
 A seat locks the bond of the task's terms. Once the task has stalled, everybody locks that bond. Before that,
-the bond of a party without a seat doubles with each of the task's bonds beyond sixteen that are held at the
-time, so that nobody can delay an honest game for long.
+the bond of a party without a seat depends on how many bonds of the task are held at the time. Each of the
+first sixteen is the bond of the terms. The seventeenth is twice as large, and each further one is twice the
+one before it. So nobody can delay an honest game for long.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def bond_of(bond: int, held: int) -> int:
 
 
 def bonds_of(bond: int, held: Amounts) -> Amounts:
-    """`bond_of` by row, as int64. Bonds that are locked do not overflow: deposits cover them and are below 2^62."""
+    """`bond_of` for each row, as int64. A bond that overflows cannot be locked: deposits cover every locked
+    bond, and deposits are below 2^62.
+    """
     doublings: Amounts = np.maximum(held + 1 - GAMES_AT_ONCE, 0)
     return np.left_shift(np.int64(bond), doublings)
 

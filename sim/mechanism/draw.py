@@ -42,11 +42,13 @@ class Pool:
         self._holders = np.repeat(np.arange(len(slots)), slots)
 
     def seats(self, uniform: Floats, bound: Indices) -> Indices:
-        """Draw the accounts of n seats one after the other, from n uniform numbers in [0, 1), (n, rows).
+        """Draw the accounts of n seats one after the other. `uniform` holds n uniform numbers in [0, 1) for
+        each row; its shape is (n, rows).
 
-        `bound`, (m, rows), are accounts that cannot be drawn: they have a seat, or were silent in one. A seat
-        is empty with chance (share of the bound slots)^TRIES; otherwise its slot is uniform among the slots
-        that are not bound. The distribution is the same as when slots are tried in turn.
+        `bound` holds the accounts that cannot be drawn, because they have a seat or were silent in one; its
+        shape is (m, rows). A seat is empty with chance (share of the bound slots)^TRIES; otherwise its slot
+        is uniform among the slots that are not bound. The distribution is the same as when slots are tried in
+        turn.
         """
         found: Indices = np.full(uniform.shape, NOBODY, dtype=np.int64)
         taken = bound

@@ -1,5 +1,5 @@
-"""Second looks at an audited task. The beacon draws levels of looks, and Python recomputes the draws. Each
-look is then attested or given up.
+"""Second looks at an audited task. Looks come in levels. The beacon draws the looks of each level, and Python
+recomputes the draw. Each look is then attested or given up.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from sim.replay.drawing import found, looked
 
 
 class Looking:
-    """The looks of one task on the chain. It carries out what the engine's `Checker` asks for, and records it
-    in the books.
+    """Carries out the looks of one task on the chain, as the engine's `Checker` asks for them, and records
+    them in the books.
 
     Slots are those of the level drawn last; accounts are verifier numbers.
     """
@@ -148,9 +148,9 @@ class Looking:
         self._auditing.accounts += taken.values()
 
     def _ask_for_more(self) -> None:
-        """Prepare the draw of the next level. The transaction that follows leaves no look of this level
-        pending, and so requests that draw. Do nothing if no look of this level is attested, if as many looks
-        are picked as a task can have, or if this is the last level.
+        """Prepare the draw of the next level. The next transaction requests this draw, because no look of
+        this level is pending after that transaction. Do nothing if no look of this level is attested, if as
+        many looks are picked as a task can have, or if this is the last level.
         """
         parameters = self._stage.scenario.parameters
         left = self._picked < parameters.slots and self._level < LEVELS

@@ -16,10 +16,11 @@ from sim.replay.tasks import Life
 
 
 def replay(scenario: Scenario, say: Callable[[str], None]) -> Comparison:
-    """Play a scenario on its own anvil. `say` is called with each event before balances are compared.
+    """Play a scenario on its own anvil. After each event, `say` is called with the event's description, and
+    then all balances are compared.
 
-    Returns the last comparison, with the ends of all tasks. Raises Disagreement as soon as a balance, a
-    winner or an end differs between the engine and the contracts, DevnetError without anvil, and
+    Returns the last comparison, which also has the ends of all tasks. Raises Disagreement as soon as a
+    balance, a winner or an end differs between the engine and the contracts, DevnetError without anvil, and
     ArtifactMissing without compiled contracts.
     """
     with own_home(), Devnet(block_time=None) as devnet:

@@ -1,5 +1,5 @@
-"""A chain with the contracts and all of a scenario's parties, funded in the vault, and the engine's books
-next to it.
+"""A chain with the contracts and all parties of a scenario. The parties have deposits in the vault. The
+engine's books are kept beside the chain, for comparison.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ class Stage:
         self.events: list[str] = []
         self.judged: list[str] = []
         self.halves = [0] * len(self.names)
-        """With `exact` amounts: for each account, the chain units that the engine's int64 ledger lacks (`halved`)."""
+        """For each account, the chain units that are missing in the engine's int64 ledger, because it halves
+        whole engine units (`halved`). Needed with `exact` amounts.
+        """
         self.compared = 0
         self._say = say
         deployment = deployment or deployed(devnet, scenario)
@@ -89,9 +91,10 @@ class Stage:
         self.booked("registrations")
 
     def halved(self, amount: int, taker: int, giver: int | None = None) -> None:
-        """Note the chain units that the int64 ledger loses when it halves an amount in whole engine units.
+        """Note the chain units that the int64 ledger loses because it halves an amount in whole engine units.
 
-        `taker` gets one half. `giver` keeps the other half; without a giver, it burns.
+        `taker` gets one half of the amount. `giver` keeps the other half; without a giver, that half is
+        burnt.
         """
         lost = amount // 2 - amount // SCALE // 2 * SCALE
         self.halves[taker] += lost

@@ -71,12 +71,13 @@ def run(
     out: Path | str | None = None,
     jobs: int = 1,
 ) -> Results:
-    """Play a study and return its rows; for notebooks.
+    """Play a study and return its results; for notebooks.
 
-    `study` is a name that `sim list` shows or the path of a Python file. `params` maps parameters to a number, a
-    sequence, or a string in --param syntax ("100:5000:20"); amounts are tokens. Without `out`, the folder is
-    temporary and lives as long as the result or its `rows`. With more than one job, a script must guard the call with
-    `if __name__ == "__main__":`. Raises SimError.
+    `study` is a name that `sim list` shows or the path of a Python file. `params` maps parameters to a
+    number, a sequence, or a string in --param syntax ("100:5000:20"); amounts are tokens. The rows are
+    written to the folder `out`. Without `out`, they are written to a temporary folder, which lives as long as
+    the result or its `rows`. With more than one job, a script must guard the call with `if __name__ ==
+    "__main__":`. Raises SimError.
     """
     asked = plan(study, axes_of(found(study), texts(params or {})), runs=runs, rounds=rounds, seed=seed)
     path = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="sim-"))

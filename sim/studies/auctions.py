@@ -47,7 +47,9 @@ _WITHOUT_TERM: Final = (
 
 
 class Auctions(Study):
-    """The same solvers under four formats, and the same tasks and devices under two rules."""
+    """Plays four auction formats (`AUCTIONS`) with the same solvers, and two rules for assigning tasks with
+    the same tasks and devices.
+    """
 
     name = "auctions"
     question = "What do descending bids, second and posted price cost, and does the cheapest bid waste strong devices?"

@@ -187,12 +187,12 @@ class Baseline(Study):
 def _compared(
     study: Study, measure: Measure, table: Table, points: Sequence[Point], forms: Forms, tasks: int
 ) -> list[Claim]:
-    """A claim for each point. Whether a task escapes is a coin toss. So the error of a measure's mean is at
-    least the standard error of a mean of such tosses, times the amount by which one outcome changes the
-    measure.
+    """A claim for each point: the measure's expected and measured values, and the error of its mean.
 
-    The error is also at least the effect of one task on the mean, so that one event is allowed even if fewer
-    are expected.
+    The error is estimated from the table, with two lower limits. First, whether a task escapes is like a coin
+    toss. So the error is at least the standard error of the mean of such tosses, times the amount by which
+    one task's outcome changes the measure. Second, the error is at least the effect of one task on the mean,
+    so that one event is allowed even if fewer are expected.
     """
     expected, swing = measure.of(forms)
     coin = np.maximum(np.sqrt(forms.escape * (1 - forms.escape) / tasks), 1 / tasks) * swing
@@ -230,7 +230,9 @@ def _finding(measure: Measure, points: Sequence[Point], claims: Sequence[Claim],
 
 
 def _off(claim: Claim) -> float:
-    """Distance between expected and measured values, in standard errors; 0 or infinite if nothing can vary."""
+    """Distance between expected and measured values, in standard errors. If the standard error is 0, the
+    distance is 0 for a claim that holds and infinite for one that does not.
+    """
     if claim.error == 0:
         return 0.0 if claim.holds else math.inf
     return abs(claim.expected - claim.measured) / claim.error

@@ -37,8 +37,8 @@ class Dilemma(Study):
         return MarketParameters(device_spread=0.0, gas_price=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """The axes of two grids, one for the game and one for the fees. Each of the study's own parameters
-        has its centre as the first value.
+        """The axes of two grids, one for the game and one for the fees. The first value of each of the
+        study's own parameters is its centre: the value that it keeps in a grid that does not vary it.
         """
         return {
             "false_rate": (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0),

@@ -1,7 +1,8 @@
 """Findings of the dynamics study (`sim.studies.dynamics`): trajectories over time, and in the plane of
 shares.
 
-`Shares` maps `cheating` and `checking` to arrays of these shares, (points, runs, epochs).
+`Shares` maps the names `cheating` and `checking` to arrays of shape (points, runs, epochs), which hold these
+shares.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ class Seen:
     def least(
         self, grid: Collection[str], attack: str, form: str, *, slope: float
     ) -> tuple[str, list[Claim]]:
-        """For each rate, the least amount with which the factor is at most 1: in words, and as a claim if the
-        grid contains that amount.
+        """The least amounts with which the factor is at most 1, one for each yearly rate. Returns all of them
+        in words, and a claim for each amount that lies within the grid's range.
 
         Harm minus loss is linear in the amount, and falls by `slope` per token.
         """

@@ -153,8 +153,8 @@ def dear(parameters: MarketParameters, rounds: int) -> float:
     """Chance that gas and replays cost more than the fee plus the cost of silence, averaged over the rounds
     of a run.
 
-    The logarithm of the gas price in round t is normal. Its mean is the starting value minus t s^2 / 2, and
-    its deviation is s sqrt(t).
+    The logarithm of the gas price in round t is normal. Its standard deviation is s sqrt(t), where s is
+    `gas_volatility`. Its mean is the logarithm of the starting price minus t s^2 / 2.
     """
     replays = parameters.replay_cost * parameters.training_cost / parameters.segments
     margin = parameters.seat_fee + parameters.silence_costs - parameters.segments_per_verifier * replays
@@ -193,7 +193,7 @@ class Laid:
         return sorted({point[name] for point in self.points})
 
     def at(self, **fixed: float) -> list[int]:
-        """The indices in `points` of the points that have these values."""
+        """For all points that have these parameter values, their indices in `points`."""
         return [
             n for n, p in enumerate(self.points) if all(p[name] == value for name, value in fixed.items())
         ]
@@ -243,7 +243,9 @@ def _seats(laid: Laid) -> Finding:
 
 
 def _redrawn(laid: Laid) -> Finding:
-    """A finding on the number of redraws that keeps stalled tasks at `MOST` or below, for each downtime."""
+    """A finding on redraws. For each downtime, it names the lowest of the tried numbers of redraws with which
+    the share of stalled tasks is at most `MOST`.
+    """
     words = []
     for down in laid.values("downtime"):
         enough = [laid.points[n]["redraws"] for n in laid.at(downtime=down) if laid.seen[n] <= MOST]
@@ -257,8 +259,8 @@ def _redrawn(laid: Laid) -> Finding:
 
 
 def _spikes(laid: Laid) -> Finding:
-    """A finding on the lowest of the tried fees with which at most `MOST` of the tasks stall, for each gas
-    volatility.
+    """A finding on fees. For each gas volatility, it names the lowest of the tried fees with which the share
+    of stalled tasks is at most `MOST`.
     """
     words = []
     for spread in laid.values("gas_volatility"):

@@ -52,8 +52,9 @@ def play(batch: Batch, *, runs: int, seed: np.random.SeedSequence) -> Columns:
     """For each rule, the share of tasks done and the welfare per task. Welfare is the value of the tasks done
     minus their cost.
 
-    `done_most` is the maximum over all assignments; `done_form` is the expected value for the cheapest asks.
-    A run is one draw of devices and tasks.
+    `done_most` is the largest share that any assignment can reach. `done_form` is the expected share if the
+    cheapest ask wins; it equals `done_most` unless `economy` is above 0. A run is one draw of devices and
+    tasks.
     """
     sizes = _normal(batch.size_spread, runs, MOST_LOAD * batch.devices, seed, 0)[: batch.tasks]
     deadlines = _normal(batch.deadline_spread, runs, MOST_LOAD * batch.devices, seed, 1)[: batch.tasks]
@@ -81,11 +82,12 @@ def _welfare(batch: Batch, sizes: Floats, result: Assignment) -> Floats:
 
 def most_done(needs: Floats, strength: Floats) -> Floats:
     """For each row, the largest number of tasks that the devices can do if each device does at most one. The
-    result has shape (rows,) and follows from Hall's theorem.
+    result has shape (rows,).
 
-    `needs` is (tasks, rows), `strength` is (devices, rows). A device that can do a task can do every easier
-    one, so only sets of the hardest tasks can lack devices. Of the i hardest tasks, no more can be done than
-    there are devices for the easiest of them.
+    `needs` is (tasks, rows), `strength` is (devices, rows). By Hall's theorem, only sets of tasks with too
+    few devices limit this number. A device that can do a task can do every easier one, so it is enough to
+    check, for each i, the set of the i hardest tasks. Of these, no more can be done than there are devices
+    that can do the easiest of them.
     """
     hardest = -np.sort(-needs, axis=0)
     able = (strength[None] >= hardest[:, None]).sum(axis=1)

@@ -104,8 +104,8 @@ class Forms:
 
     @property
     def insured(self) -> float:
-        """How much more a cheater that concedes what would be proven earns, compared with honest work. The
-        cheater is also the submitter, so it pays the price to itself.
+        """A cheater's advantage over honest work, if the cheater concedes whatever would be proven against
+        it. The cheater is also the submitter, so it pays the price to itself.
         """
         parameters, caught = self.parameters, self.caught
         saved = self.false / parameters.segments * parameters.training_cost
@@ -333,8 +333,8 @@ def whistleblowers(rows: Rows) -> Part:
 
 
 def insured(rows: Rows) -> Part:
-    """Findings and claims on the advantage over honest work that a cheater has if it concedes what would be
-    proven. This advantage depends on the cost of the concession.
+    """Findings and claims on a cheater's advantage over honest work, if the cheater concedes whatever would
+    be proven against it. The advantage depends on the cost of the concession.
     """
     chosen = within(rows.study, rows.points, SPLIT)
     claims = []

@@ -3,8 +3,8 @@ what does a long task need?
 
 At every point, honest work and several cheaters, each with a different share of false segments, are played
 under the same seed. The figure shows the engine's measurements, and over them the zero-profit contour from
-`sim.theory`. A second grid varies the length of a task that is played as a whole or split into milestones. As
-in the engine, the gain comes only with acceptance (`kept` 0).
+`sim.theory`. A second grid varies the length of a task that is played as a whole or split into milestones. In
+the closed forms, as in the engine, a cheater gets the gain only if its result is accepted (`kept` is 0).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sim.theory import advantage_at, caught_probability, stake_at
 from sim.units import TOKEN, Unit
 
 SHARES: Final = (0.0, 0.05, 0.3, 1.0)
-"""False shares of the cheaters that are played. Each cheater has at least one false segment."""
+"""The share of false segments of each cheater that is played. Each cheater has at least one false segment."""
 MAP: Final = ("stake", "segments_per_verifier")
 LENGTHS: Final = ("segments", "milestones")
 
@@ -140,7 +140,9 @@ def _column(measure: str, share: float) -> str:
 
 
 class _Forms:
-    """Closed forms at one point for each of `SHARES`, (shares,), with amounts in token units."""
+    """Closed forms at one point. The arrays have one value for each of `SHARES`: their shape is (shares,).
+    Amounts are in token units.
+    """
 
     def __init__(self, case: Case) -> None:
         self.parameters = parameters = case.parameters
@@ -169,7 +171,9 @@ class _Forms:
         )
 
     def coin(self, tasks: int) -> Floats:
-        """Standard error of a measured chance of conviction over `tasks` tasks, but at least 1 / `tasks`."""
+        """Standard error of each chance of conviction if it is measured over `tasks` tasks, but at least 1 /
+        `tasks`.
+        """
         return np.maximum(np.sqrt(self.caught * (1 - self.caught) / tasks), 1 / tasks)
 
     @property

@@ -1,11 +1,11 @@
 """Plays one chunk, which is some points of a sweep, and returns their rows as the bytes of a Parquet file.
 `play_chunk` is a pure function, so any kind of worker can call it.
 
-Columns: `point`, `run`, `rounds`, `seed` and `stream` (int32), the swept parameters in the engine's units,
-then the study's measures (float64). Half of a point's runs are played with each of two seeds, 0 and 1, and
-each point has its own stream; in a `common` study, all points share one seed and one stream. Rows of the same
-seed, stream and run used the same random numbers. A measure that a point does not have is null in its rows.
-Swept columns carry their unit as field metadata.
+The first columns are `point`, `run`, `rounds`, `seed` and `stream` (int32). Then come the swept parameters in
+the engine's units, and the study's measures (all float64). There are two seeds, 0 and 1; half of a point's
+runs are played with each. Each point has a separate stream. In a `common` study, all points share one seed
+and one stream. Rows of the same seed, stream and run used the same random numbers. A measure that a point
+does not have is null in its rows. Swept columns carry their unit as field metadata.
 """
 
 from __future__ import annotations

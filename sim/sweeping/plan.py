@@ -55,7 +55,7 @@ class Plan:
 
     @property
     def chunks(self) -> int:
-        """Number of chunks, and of parts of the results."""
+        """Number of chunks. The results have the same number of parts."""
         return -(-len(self.points) // self.points_per_chunk)
 
     def chunk(self, number: int) -> Chunk:

@@ -32,8 +32,8 @@ def deterring_stake(*, gain: float, capital_rate: float, seconds: float) -> floa
     """Return a threshold for the total stake of the honest accounts. Above it, hiring all of them costs more
     than `gain`, even without gas and draws.
 
-    An account's least fee covers the capital cost of its stake for the time that a seat binds it, so all
-    least fees total stake x rate x time / year.
+    An account's least fee covers the capital cost of its stake for the time that a seat binds it. So the sum
+    of all accounts' least fees is (total stake) x rate x time / year.
     """
     rate, bound = number("capital_rate", capital_rate, 0), number("seconds", seconds, 0)
     if not rate * bound:

@@ -20,9 +20,9 @@ class Duty(NamedTuple):
     """The value of a seat to its verifier.
 
     `audit_fee`: the seat's fee for an attestation. `cost`: cost of the replays. `reward`: paid to the first
-    that convicts. Scale it by the chance of having priority, because a cheater takes the reward if it is the
-    first to commit to its own segments. `game_cost`: the amount that every seat that challenged receives, no
-    matter which seat convicted, minus the gas of its game. The bond is not subtracted, because it is
+    verifier that convicts. Scale the reward by the chance of having priority, because a cheater takes it if
+    it is the first to commit to its own segments. `game_cost`: what every seat that challenged is paid, no
+    matter which seat convicted, less the gas of that seat's game. The bond is not subtracted, because it is
     returned. `held`: the chance q / K that a seat has the convicted segment; a seat that attested this
     segment gets no fee.
     """
@@ -110,13 +110,14 @@ def checking_rate(
     stake: float,
     cost: float,
 ) -> float:
-    """Return y, the rate of replaying that makes a solver indifferent to cheating with f = `share`. The
-    result is at most 1.
+    """Return y, the rate of replaying at which a solver is indifferent between honest work and cheating with
+    f = `share`. The result is at most 1.
 
-    Each of V seats finds the fraud with chance z = h y `hit`. Here, h is `honest`: the share of slots that
-    replay *at all* rather than collude. Cheating pays less than honest work iff (1 - (1 - z)^V)(S + p) > f c
-    + G (`cheating.cheating_advantage`). With D = (f c + G) / (S + p), this gives y = (1 - (1 - D)^(1 / V)) /
-    (h hit). In the 2x2 game (V = h = hit = 1), y = D. `cost` is c, the solver's cost.
+    Here V is `verifiers`, c is `cost` (the solver's), G is `gain`, S is `stake` and p is `price`. Each of V
+    seats finds the fraud with chance z = h y `hit`, where h is `honest`: the share of slots that replay *at
+    all* rather than collude. Cheating pays less than honest work iff (1 - (1 - z)^V)(S + p) > f c + G
+    (`cheating.cheating_advantage`). With D = (f c + G) / (S + p), this gives y = (1 - (1 - D)^(1 / V)) / (h
+    hit). In the 2x2 game (V = h = hit = 1), y = D.
     """
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)
     v = count("verifiers", verifiers, 1)
@@ -128,7 +129,8 @@ def checking_rate(
 
 
 def needed_chance(*, share: float, price: float, gain: float, stake: float, cost: float) -> float:
-    """Return D = (f c + G) / (S + p), the least chance of conviction that deters.
+    """Return D = (f c + G) / (S + p), the least chance of conviction that deters. Here f is `share`, c is
+    `cost`, G is `gain`, S is `stake` and p is `price`.
 
     If S + p = 0, D is infinite, or 0 if cheating gains nothing.
     """
@@ -153,7 +155,8 @@ def inspection_equilibrium(
 ) -> Equilibrium:
     """Return the equilibrium of the 2x2 game of one solver and one verifier, which choose independently.
 
-    With A, B as in `cheating_rate` and y* as in `checking_rate` (V = h = 1):
+    A and B are those of `cheating_rate`, and D is `needed_chance`. x* is the result of `cheating_rate`, and
+    y* that of `checking_rate` with V = h = 1. The first case that applies counts:
 
     - A >= 0 and D <= hit: replaying is at least as good even against honest work, and it deters. Everybody
       replays, and there is no fraud.
@@ -161,7 +164,7 @@ def inspection_equilibrium(
     - D > hit: fraud pays against any verifier and is certain; verifiers look for it if B > 0.
     - B <= 0: skipping is better even against certain fraud, so fraud is certain.
     - otherwise no pair of pure strategies is stable, and both mix, each at the rate that makes the *other*
-      indifferent, (x*, y*).
+      indifferent: (x*, y*).
     """
     pay = verifier_payoffs(duty, hit=hit)
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)
@@ -188,19 +191,19 @@ def committee_equilibrium(
     stake: float,
     cost: float,
 ) -> Equilibrium:
-    """Return the symmetric equilibrium of V verifiers, which share the work of finding a fraud and one
-    reward.
+    """Return the symmetric equilibrium of V verifiers. They share the work of finding a fraud, and only one
+    of them gets the reward.
 
-    y is `checking_rate`. Each other seat finds the fraud with chance z = h y hit. The chance that no other
-    seat finds it is n = (1 - z)^(V - 1). Against a cheater, replaying pays the finder g, and also R with
-    chance s = (1 - (1 - z)^V) / (V z). This s is the chance of being first among 1 + Bin(V - 1, z) equally
-    likely finders (priority depends on the order in blocks). A verifier that replays gets its fee F in any
-    case. A verifier that skips loses the fee if another seat convicts a segment that the verifier attested;
-    the chance of this is (1 - n) q / K. So the gain of replaying against a cheater is B = hit (R s + g) + (1
-    - n) (q / K) F - k. The rate of cheating is x = -A / (B - A), as in `cheating_rate`. The cases in which
-    the solver or the verifiers do not mix are as in `inspection_equilibrium`. If fraud is certain and
-    replaying at the rate y does not pay, verifiers replay at the lower rate at which B = 0. There may be
-    further equilibria.
+    y is `checking_rate`, and h is `honest`. Each other seat finds the fraud with chance z = h y hit. The
+    chance that no other seat finds it is n = (1 - z)^(V - 1). Against a cheater, a verifier whose replay
+    finds the fraud gets g, and also R with chance s = (1 - (1 - z)^V) / (V z). This s is the chance of being
+    first among 1 + Bin(V - 1, z) equally likely finders (priority depends on the order in blocks). A verifier
+    that replays gets its fee F in any case. A verifier that skips loses the fee if another seat convicts a
+    segment that the verifier attested; the chance of this is (1 - n) q / K. So the gain of replaying against
+    a cheater is B = hit (R s + g) + (1 - n) (q / K) F - k. The rate of cheating is x = -A / (B - A), as in
+    `cheating_rate`. The cases in which the solver or the verifiers do not mix are as in
+    `inspection_equilibrium`. If fraud is certain and replaying at the rate y does not pay, verifiers replay
+    at the lower rate at which B = 0. There may be further equilibria.
     """
     d = checked(duty)
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)

@@ -12,9 +12,11 @@ from sim.theory.bounds import count, number
 
 
 def stall_probability(*, verifiers: int, up: float, redraws: int) -> float:
-    """Return the chance that some of V seats is still silent after R redraws: 1 - (1 - (1 - u)^(R + 1))^V.
+    """Return the chance that at least one of V seats is still silent after R redraws: 1 - (1 - (1 - u)^(R +
+    1))^V.
 
-    Each account answers with chance `up`, u, and a seat needs one account that answers among R + 1.
+    V is `verifiers`, R is `redraws`, and u is `up`, the chance that an account answers. For each seat, up to
+    R + 1 accounts are drawn in turn, and one of them must answer.
     """
     v, silent = count("verifiers", verifiers, 1), 1 - number("up", up, 0, 1)
     return float(1 - (1 - silent ** (count("redraws", redraws, 0) + 1)) ** v)
@@ -33,8 +35,8 @@ def expected_redraws(*, verifiers: int, up: float, redraws: int) -> float:
 
 
 def expected_silences(*, verifiers: int, up: float, redraws: int) -> float:
-    """Return the mean number of accounts of a task that lose their seat by silence: V (s + s^2 + ... + s^R),
-    where s is the chance that an account is silent.
+    """Return the mean number of accounts that lose their seat in a task because they are silent: V (s + s^2 +
+    ... + s^R). V is `verifiers`, R is `redraws`, and s = 1 - `up` is the chance that an account is silent.
     """
     v, silent = count("verifiers", verifiers, 1), 1 - number("up", up, 0, 1)
     return float(v * sum(silent**n for n in range(1, count("redraws", redraws, 0) + 1)))
@@ -51,7 +53,9 @@ def unfilled_probability(*, bound: float, draws: int = 1) -> float:
 
 
 def least_up(*, verifiers: int, redraws: int, stalled: float) -> float:
-    """Return the least chance of answering for which a task stalls with chance at most `stalled`."""
+    """Return the least `up`, the chance that an account answers, at which the chance that a task stalls is at
+    most `stalled`.
+    """
     v, most = count("verifiers", verifiers, 1), number("stalled", stalled, 0, 1)
     each = 1 - (1 - most) ** (1 / v)
     return float(1 - each ** (1 / (count("redraws", redraws, 0) + 1)))

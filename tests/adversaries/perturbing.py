@@ -31,16 +31,16 @@ def doubled(bits: int) -> int:
 
 
 def shifted(bits: int) -> int:
-    """The bits of an integer that is 2^32 larger. If the integer is a product near 2^46, the difference is
-    still large enough to change its value after rounding to binary32.
+    """The bits of an integer increased by 2^32. This increase changes even a product near 2^46 enough to
+    change its value after rounding to binary32.
     """
     return bits + (1 << 32)
 
 
 @dataclass(frozen=True)
 class Perturbation:
-    """A change of one element of an instruction's first result in steps `first` to `last`, both included.
-    Steps are counted from 1.
+    """A change of one element in the first of an instruction's results. It is applied in the steps `first` to
+    `last`, both included, counted from 1.
     """
 
     path: Path
@@ -154,8 +154,9 @@ def producer_of_output(program: Program, output: int) -> tuple[Path, int]:
 
 
 def producer_of_operand(program: Program, call: int, operand: int) -> tuple[Path, int]:
-    """Call path and number of the top-frame primitive that computes an operand of the call with number
-    `call`. Raises LookupError if a call computes the operand.
+    """Call path and number of the primitive that computes operand number `operand` of call number `call`. The
+    call and the primitive are in the top frame. Raises LookupError if the operand is computed by another call
+    instead of a primitive.
     """
     number = program.producer(program.instructions[call].operands[operand].leaf)
     if program.instructions[number].op is Op.CALL:

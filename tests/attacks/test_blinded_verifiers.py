@@ -1,10 +1,10 @@
 """Cheats that keep a verifier (`verifier watch`) from replaying or accusing tasks that it must check.
 
-Issue F, rows 3 and 4, and row 1 for a cheat that trained nothing; reproduced at commit fd6f56d. In each case
-the cheat was paid. A bundle server that sent one byte a second occupied both replay workers, so another task
-with random roots settled. An endpoint that is not a host name ended every replay of its task. Four sacrificed
-tasks occupied the verifier's four games, so the verifier did not accuse a fifth task, and even sent `settle`
-for it.
+The cheats are those of issue F, rows 3 and 4, and that of row 1 if the cheat has trained nothing. They were
+reproduced at commit fd6f56d, where the cheat was paid in each case. Row 3: a bundle server that sent one byte
+a second occupied both replay workers, so another task with random roots settled. Row 1: an endpoint that is
+not a host name ended every replay of its task. Row 4: four sacrificed tasks occupied the verifier's four
+games, so the verifier did not accuse a fifth task, and even sent `settle` for it.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def test_an_endpoint_that_no_library_takes_serves_nothing(scene: Scene) -> None:
 
 
 def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
-    """The only worker gets a task that needs too much memory and one whose bundle cannot be fetched. The
-    verifier still accuses the third task.
+    """The verifier's only worker gets three tasks: one that needs too much memory, one whose bundle cannot be
+    fetched, and a third. The verifier still accuses the third task.
     """
 
     def failed(kind: str) -> bool:

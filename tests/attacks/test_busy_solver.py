@@ -90,8 +90,9 @@ def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
     """Row 6: a demand for 16 nodes, and only one block before the clock runs out. All reveals are pending
     when that block is mined; a solver that waits for each receipt would have sent only one.
 
-    At commit 7ebdc6a one lock was held while the gas of a reveal was estimated and the reveal was signed, and
-    fees and balance were asked for each time. That took 64 requests, and five blocks on busy cores.
+    At commit 7ebdc6a, the solver held one lock while it estimated the gas of a reveal and signed the reveal,
+    and it asked for the fees and the balance again for each reveal. So the 16 reveals took 64 requests and,
+    on busy cores, five blocks.
     """
     devnet = scene.devnet
     with (

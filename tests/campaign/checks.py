@@ -49,7 +49,7 @@ class Books:
 
 
 def wrongs(world: World, before: Books) -> Iterator[str]:
-    """Yields a description of everything that is wrong at the end of a case."""
+    """Yields one description for each thing that is wrong at the end of a case."""
     after = Books.of(world)
     if after.vault != after.free + after.locked + after.burned:
         yield f"the vault holds {after.vault}, its books say {after.free} + {after.locked} + {after.burned}"

@@ -38,7 +38,9 @@ class RpcFault(Fault):
         self._on.close()
 
     def felt(self, world: World) -> bool:
-        """Whether the party sent the faulty node a request; for lost broadcasts, a transaction."""
+        """Whether the party sent the node a request while it was faulty. If the fault is lost broadcasts,
+        only a sent transaction counts.
+        """
         return getattr(self, "_after", self._asked(world)) > self._before
 
     def _asked(self, world: World) -> int:

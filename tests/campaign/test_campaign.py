@@ -1,4 +1,6 @@
-"""Cases of the campaign: six that reach most of the nodes' code and, as heavy tests, the rest of the covering set."""
+"""Cases of the campaign. Six of them, which reach most of the nodes' code, are ordinary tests; the other
+cases of the covering set are heavy tests.
+"""
 
 from __future__ import annotations
 

@@ -177,7 +177,9 @@ def test_a_bomb_unpacks_to_zeros_with_their_checksum(encoding: str, bits: int) -
 
 
 def test_a_bomb_of_zstd_is_blocks_of_one_byte_each() -> None:
-    """RFC 8878, 3.1.1.2: a block header has 3 bytes, little-endian. From the lowest bit on, it has 1 bit for
+    """The bomb consists of RLE blocks of one byte each, and only the last block is marked as the last.
+
+    RFC 8878, 3.1.1.2: a block header has 3 bytes, little-endian. From the lowest bit on, it has 1 bit for
     "last block", 2 bits for the type (1: RLE), and the size.
     """
     data = b"".join(bomb("zstd"))

@@ -115,7 +115,7 @@ def test_addresses_are_the_same_on_every_chain_and_change_with_the_arguments() -
 
 
 def test_the_proxy_s_rule_is_eip_1014_s() -> None:
-    """The proxy itself, called on anvil, returns the expected address."""
+    """The proxy on anvil returns the same address as `address_of`."""
     with Devnet(block_time=None) as fresh:
         empty = bytes.fromhex("60008080f3")  # creation code that returns no code, yet has an address
         data = SALT + empty

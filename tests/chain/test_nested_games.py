@@ -21,8 +21,9 @@ X = TensorType(DType.F32, (3, 200))
 ELEMENT = 517
 """An element in the last of the value's three chunks."""
 ENTRY, LEVEL = 6, 2
-"""Numbers of transactions in a game with served data. `ENTRY` counts commit, challenge, steps, step, trace
-and judgment; `LEVEL` counts call and trace, for each call.
+"""Numbers of transactions in a game with served data. A game has `ENTRY` transactions for the moves commit,
+challenge, steps, step, trace and judgment. For each call that it descends into, it has `LEVEL` more, for the
+moves call and trace.
 """
 LEVEL_GAS = 200_000
 

@@ -1,5 +1,5 @@
-"""A verifier only watches. A re-organisation gives a task's number to another task; the verifier must use the
-terms of the new task.
+"""A verifier that only watches. After a re-organisation has given a task's number to another task, the
+verifier must use the terms of the new task.
 """
 
 from __future__ import annotations

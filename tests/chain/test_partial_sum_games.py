@@ -77,8 +77,8 @@ def test_a_false_scatter_sum_is_judged_at_its_element(arena: Arena, element: int
 
 
 def hides_behind(game: GameView, run: Run) -> Move | None:
-    """The next move of a solver that covers up. When it splits its wrong element, only the last word is
-    false: it is chosen so that the words add up to the claimed word.
+    """The next move of a solver that covers up a wrong element. When it splits this element into words, every
+    word is right except the last. The last word is chosen so that all words add up to the claimed word.
     """
     if game.phase is not Phase.SPLIT or game.selection is None or game.demand is not None:
         return covers_up(game, run)

@@ -58,7 +58,9 @@ def run_of(strategy: Strategy) -> Run:
 
 @pytest.fixture
 def _draws_when_booked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Delay the solver's draws until it has booked the task's end, so that they are its last transactions."""
+    """Make the solver wait with executing draws until it has booked the task's end. So the draws are its last
+    transactions.
+    """
     booked, begin = Event(), Sends.begin
 
     def ordered(sends: Sends, task: int, what: str, send: Callable[[], object]) -> None:
@@ -125,11 +127,11 @@ class Challenge:
 
 
 def moot_game(scene: Stage, stranger: Client) -> int:
-    """Play a game in which a stranger challenges a run that the stranger itself has submitted. The game
-    becomes moot while a demand is open; returns the game's number.
+    """Play a game that becomes moot while a demand is open, and return its number. A stranger plays it
+    against a run that the stranger itself has submitted.
 
-    The stranger has a second game against the run, in which an answer is due earlier than the answer to the
-    demand. When the time for that earlier answer runs out, the run is convicted.
+    The stranger also opens a second game against the run. In this second game, an answer is due before the
+    demand of the first game must be answered. When the time for that answer runs out, the run is convicted.
     """
     game, run = stranger.game, run_of(Strategy(executor=wrong))
     task = scene.post(challenge_period=6_000, clock=6_000)

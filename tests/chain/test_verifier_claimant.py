@@ -60,7 +60,7 @@ def claims(case: Case) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def scene(scene: Stage) -> Stage:
-    """A stage whose submitter has left the draw."""
+    """A stage whose submitter has resigned its registration, so that no draw gives it a seat."""
     scene.submitter.audit.resign()
     return scene
 
@@ -78,8 +78,8 @@ class Claimant:
         self._process.kill()
 
     def kill_before_receipt(self, time: int, event: str) -> None:
-        """Advance the chain to `time`. When the claimant has sent the transaction that causes this event,
-        kill and restart it, usually before the transaction is mined.
+        """Advance the chain to `time`, and wait until the claimant has sent the transaction that causes
+        `event`. Then kill and restart the claimant, usually before this transaction is mined.
         """
         scene, contract = self.case.scene, self.case.scene.submitter.juries.address
         ask = scene.devnet.connection.request

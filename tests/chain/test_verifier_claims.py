@@ -76,7 +76,7 @@ class Scene:
         self.node._sends.wait()  # a parallel thread brings the bond into the vault
 
     def until(self, what: Callable[[], bool]) -> None:
-        """Let the node look repeatedly until `what` holds."""
+        """Mine a block and let the node act on the chain's state, again and again until `what` returns true."""
 
         def looked() -> bool:
             self.chain.mine()
@@ -111,7 +111,7 @@ class Scene:
 
 
 def commit(client: Client, task: int, segment: int, salt: bytes) -> int:
-    """Commit to a challenge without a seat; returns the bond that was locked."""
+    """Commit to a challenge as a party that has no seat; returns the bond that was locked."""
     calls, chain = client.commitments, client.deployment.chain_id
     receipt = calls.commit(
         task, NO_SEAT, priority_commitment(chain, calls.address, task, segment, client.address, salt)
@@ -120,7 +120,7 @@ def commit(client: Client, task: int, segment: int, salt: bytes) -> int:
 
 
 def challenge(client: Client, chain: Devnet, task: int, segment: int) -> int:
-    """Open a game without a seat; returns its number."""
+    """Open a game as a party that has no seat; returns the game's number."""
     commit(client, task, segment, bytes(32))
     chain.mine()
     tree: Tree = segment_tree(ROOTS)
@@ -137,8 +137,9 @@ def scene(chain: Devnet, connected: Connect, tmp_path: Path) -> Iterator[Scene]:
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_seat_whose_commitment_is_opened_late_is_whole(scene: Scene, own: bool) -> None:
-    """The bystander, here the solver's accomplice, convicts the solver. If `own`, the convicted segment is
-    one of the seat's, otherwise it is another one.
+    """The seat commits a challenge, but the bystander, here the solver's accomplice, convicts the solver
+    before the seat opens its challenge. The seat still gets its bond back, the cost of a game and its fee. If
+    `own`, the convicted segment is one of the seat's segments; otherwise it is not.
     """
     accomplices = scene.challenged(scene.segments[0] if own else scene.others[0])
     scene.challenge(scene.segments[1])

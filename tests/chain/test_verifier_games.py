@@ -133,7 +133,7 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
 
 
 def test_a_bundle_that_trickled_comes_after_the_others(scene: Scene) -> None:
-    """The two baits are tasks whose bundle arrives at one byte a second. Even with one thread for replays and
+    """Two tasks are baits: their bundle arrives at one byte a second. Even with one thread for replays and
     one for fetches, each bait delays the real task's game by less than five seconds.
     """
     with trickling() as address:

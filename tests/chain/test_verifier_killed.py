@@ -148,8 +148,8 @@ class StopsServing:
 
 
 def test_what_a_solver_has_served_survives_a_kill(scene: Stage, tmp_path: Path) -> None:
-    """In the callee's frame, the verifier cannot demand the caller's trace any more. So the trace that the
-    solver has served must survive the kill.
+    """Once the game is in the callee's frame, the verifier can no longer demand the caller's trace. So what
+    the solver has served of that trace must survive the kill.
     """
     verifier = Process(scene, tmp_path / "verifier", tmp_path / "verifier.log")
     cheat, solver = StopsServing(), None

@@ -37,7 +37,9 @@ ALWAYS = 10_000
 MOVE_TIME = 200
 ACCOUNTS = ("dev:2", "dev:5")
 LEVEL = 1
-"""The level at which the accounts register. It means a stake of 20 tokens, which is exactly the lock."""
+"""The level of stake at which the accounts register; it is not a level of looks. It means a stake of 20
+tokens, which is exactly `LOCK`.
+"""
 SALT = bytes(32)
 
 

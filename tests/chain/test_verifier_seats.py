@@ -74,8 +74,8 @@ def test_a_result_outlives_its_solver_and_is_let_go_after_its_time(alone: Stage)
 
 
 def test_a_silent_verifier_is_drawn_again_once_it_was_started_again(alone: Stage) -> None:
-    """The verifier is away for all the time that its seat has. It loses the fees of a seat and a draw; its
-    restart tops up its stake.
+    """The verifier stays away until its seat's time is over. It loses the fee of a seat and the fee of a draw
+    from its stake. When it is started again, it tops up its stake, and it is drawn again.
     """
     scene, audit, unit = alone, alone.submitter.audit, PARAMETERS.stake_unit
     first = Watcher(scene)

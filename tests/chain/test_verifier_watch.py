@@ -36,8 +36,8 @@ QUIET: dict[str, Any] = {"deadline_minutes": 0.001, "low_disk_gib": 0}
 
 
 class Watcher:
-    """A verifier node in a thread. Besides its main `account`, it has `further` more accounts and the
-    accounts in `beside`. `ended` holds its exit code, or the error that ended it.
+    """A verifier node in a thread. Besides its main `account`, it has the accounts in `beside`, and as many
+    more accounts as the number `further` says. `ended` holds its exit code, or the error that ended it.
     """
 
     def __init__(
@@ -215,9 +215,9 @@ def test_a_cheat_is_walked_down_and_slashed_and_who_watches_is_told(
 def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(
     alone: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The verifier opens no game. Because it does not attest the false run, it is treated as silent. It made
-    its offer when its machine was fast. It has run too few steps to replace the speed setting by a
-    measurement.
+    """The game's clock is shorter than a replay at the verifier's speed setting, so the verifier opens no
+    game. Because it does not attest the false run either, it is treated as silent. It made its offer when its
+    machine was fast. It has run too few steps to replace the speed setting by a measurement.
     """
     scene = alone
     monkeypatch.setattr(speeds, "STEPS", 10**9)

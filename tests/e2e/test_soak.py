@@ -19,7 +19,9 @@ pytestmark = [pytest.mark.heavy, pytest.mark.chain, pytest.mark.timeout(3_000)]
 
 
 def started(folder: Path) -> subprocess.Popen[str]:
-    """Start the short soak. Ctrl-C stops it even where SIGINT is ignored, as in a shell's background job."""
+    """Start the short soak. Ctrl-C (SIGINT) stops it even if this process ignores SIGINT, as a background job
+    of a shell does.
+    """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     return subprocess.Popen(
         [sys.executable, "-m", "benchmarks.soak", "--short", "--folder", str(folder)],

@@ -162,8 +162,8 @@ def test_lanes_stop_at_garbage_and_go_on_without_its_lane(tmp_path: Path) -> Non
 
 
 def test_both_lanes_that_a_third_gave_different_messages_name_it(tmp_path: Path) -> None:
-    """The lane that sees the difference first goes on serving. Without its announcements, the other lane
-    would see nothing.
+    """A third lane gives two lanes different messages, and both name it. The lane that is the first to see
+    the difference continues to serve; without its announcements, the other lane would see nothing.
     """
     rows = [["counts"] * 3] * 2
     job = written_job(tmp_path / "job", 2)

@@ -94,9 +94,9 @@ class Lanes(Processes):
     rows: Rows
 
     def require_oracles_bits(self, of: Collection[int] = range(16)) -> None:
-        """Check the lanes in `of`. For each round in which a lane takes part, it has announced the oracle's
-        state; for every other round, it has announced nothing. Each lane that takes part in the last round
-        has the oracle's result.
+        """Assert for each lane in `of`: it has announced the oracle's state for each round in which it takes
+        part, and nothing for every other round. If it takes part in the last round, it has the oracle's
+        result.
         """
         rounds, result = oracle(self.job, self.rows)
         for done in rounds:

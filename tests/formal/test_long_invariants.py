@@ -1,4 +1,6 @@
-"""Invariants of vault, market, board, looks and juries, on longer and more sequences than in `make test`."""
+"""Invariants of vault, market, board, looks and juries. They are tested on more sequences than in `make
+test`, and on longer ones.
+"""
 
 from __future__ import annotations
 

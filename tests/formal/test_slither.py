@@ -1,7 +1,8 @@
-"""slither_answers.json answers every finding of Slither in contracts/src, and nothing else.
+"""slither_answers.json must have an answer for every finding of Slither in contracts/src, and no answer
+without a finding.
 
-A finding is identified by its detector and the part of the contract, never by a line. The `detectors` in the
-file are not run at all; each has a reason.
+A finding is identified by its detector and the part of the contract, never by a line. The file also lists,
+under `detectors`, the detectors that are not run at all, each with a reason.
 """
 
 from __future__ import annotations

@@ -96,8 +96,9 @@ def elementwise(
     types: Types = broadcasting,
 ) -> Generator:
     """A generator of instructions. It draws the operands' types at random from `choices`, the possible
-    combinations. Each of `hows` lists the possible fills of one operand, from the second operand on. `after`
-    lists the possible values of an attribute. `types` chooses the shapes.
+    combinations. Each of `hows` lists the possible fills of one operand. The first list is for the second
+    operand, the next for the third, and so on. `after` lists the possible values of an attribute. `types`
+    chooses the shapes.
     """
 
     def generate(r: Random) -> Sample:
@@ -110,7 +111,9 @@ def elementwise(
 
 
 def pairs(*dtypes: DType) -> list[tuple[DType, DType]]:
-    """For each of the given types, the types of two operands that both have this type."""
+    """Combinations of types for two operands: for each given type, one combination in which both operands
+    have this type.
+    """
     return [(dtype, dtype) for dtype in dtypes]
 
 

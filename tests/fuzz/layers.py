@@ -152,8 +152,8 @@ def _attention(kind: Kind, p: Attention, given: Backward, results: tuple[Tensor,
 
 
 def _placed(data: int | None, offsets: int | None, heads: int, reach: int, size: int) -> list[Buffer]:
-    """The memory up to the last element that is used, and the offsets into it. Both are None if `data` or
-    `offsets` is missing.
+    """Two buffers: the memory at `data`, up to the last element that is used, and the offset of each head in
+    this memory. Both are None if `data` or `offsets` is missing.
     """
     if not data or not offsets:
         return [None, None]

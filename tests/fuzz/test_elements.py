@@ -77,8 +77,8 @@ def test_some_elements_agree(chain: Evm, op: Op) -> None:
 
 @pytest.mark.parametrize("op", sorted(LARGE), ids=lambda op: op.label)
 def test_some_elements_of_large_values_agree(op: Op) -> None:
-    """If a value has many elements, torch code takes other paths. Some of these paths depend on the value of
-    an operand with a single element.
+    """Elements of large values are compared with plain integers, because torch code takes other paths if a
+    value has many elements. Some of these paths depend on the value of an operand with a single element.
     """
     r = Random(f"large {op.label}")
     for _ in range(VALUES):

@@ -67,9 +67,9 @@ class Claim:
     def needed(
         self, n: int, element: int, block: int, anchor: int | None = None
     ) -> tuple[list[Leaf], list[ChunkOpening]]:
-        """What one block of an element needs: roots of operands, and chunks of operands. Each root is proved
-        beside the leaf `anchor`. Without an anchor, the first root is proved up to the trace's root, and the
-        other roots are proved beside the first.
+        """The openings that the judge needs for one block of an element: roots of operands, and chunks of
+        these operands. Each root is proved beside the leaf `anchor`. Without an anchor, the first root is
+        proved up to the trace's root, and the other roots are proved beside the first.
         """
         instruction = self.program.instructions[n]
         operands = [NO_LEAF] * len(instruction.operands)

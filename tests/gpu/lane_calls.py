@@ -13,11 +13,13 @@ from protocol.numerics.kernels.fused import MOST_LANES, SHARED
 from protocol.program.library.function import Attribute
 
 MOST = 4
-"""Exponent at which numbers are cut, unless a call says otherwise."""
+"""The default `most_exponent` of the calls. `lane_emit` clamps sent numbers to magnitudes below
+2^`most_exponent`, and `lane_absorb` clamps exponents to `most_exponent`.
+"""
 CUT, SMALL, WRAPPING = (MOST - 1, MOST, MOST + 1), (-95, -142, -160, -400), (-(2**31), 6 - 2**31, 7 - 2**31)
 EXPONENTS = (0, *CUT, *SMALL, *WRAPPING, 32767, 2**31 - 1)
-"""Exponents: an ordinary one; some around the cut; small ones, including those of subnormal numbers and of
-zeros; some around the limit below which subtracting 7 wraps; and large ones.
+"""Exponents: an ordinary one; some around `MOST`, where exponents are clamped; small ones, including those of
+subnormal numbers and of zeros; some around the limit below which subtracting 7 wraps; and large ones.
 """
 COUNTS = (1.0, 0.0, 0.5, -3.0, 1e38, math.inf, math.nan)
 
@@ -50,8 +52,8 @@ def calls(block: int) -> Iterator[Call]:
 
 
 def _changes(block: int, most: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Operands of `lane_emit` (base, local, feedback): at least one group of each kind, and more groups than
-    a program handles.
+    """Operands of `lane_emit` (base, local, feedback). They have at least one group of each kind of number,
+    such as zeros, NaN or subnormal numbers, and more groups than one program of the kernel handles.
     """
     g = torch.Generator().manual_seed(block)
     shape = (SHARED, block)

@@ -24,7 +24,7 @@ from tests.unit.capture.steps import drawn, torch_step
 STEPS = 3
 """Number of steps compared with torch."""
 APART = 0.01
-"""The largest difference between a loss and torch's that needs no further check. The difference is relative
+"""If no loss differs from torch's by more than this, no further check is needed. The difference is relative
 to torch's loss or to `FLOOR`, whichever is larger.
 """
 FLOOR = 0.1
@@ -43,7 +43,7 @@ times the largest difference between torch's runs from nudged weights and its ru
 
 
 class Differs(AssertionError):
-    """A captured step that gives wrong results."""
+    """Raised if a captured step gives wrong results."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ def captured(training: Training) -> CapturedStep:
 def follow(
     step: CapturedStep, training: Training, theirs: torch.nn.Module
 ) -> tuple[float | None, float | None]:
-    """Require the same bits from kernels as from bodies after the first step, and compare the losses of
-    `STEPS` steps with torch's.
+    """Require that kernels give the same state after the first step, bit for bit, as the bodies of the
+    library functions. Then compare the losses of `STEPS` steps with torch's.
 
     Returns `apart` and `own` of `Figures`.
     """

@@ -1,9 +1,9 @@
-"""Prints slither-mutate's mutants of the contracts in the files named, as JSON. Runs in the environment of
+"""Prints slither-mutate's mutants of the contracts in the given files, as JSON. Runs in the environment of
 the tools, in a checkout that `running.for_slither` has built.
 
 The command slither-mutate cannot restrict itself to a sample of mutants, and it runs the same tests for all
-files. So its mutators are called here. The mutator FHR is left out: it changes visibility and mutability, and
-each of these changes that compiles gives the same program.
+files. So its mutators are called here. The mutator FHR is left out: it changes visibility and mutability.
+Such a change either does not compile, or compiles to the same program.
 """
 
 import json
@@ -25,8 +25,8 @@ def mutators():
 
 
 def patches(mutator, unit, contract):
-    """The mutator's proposals for a contract. The mutator fails on some expressions, so it is called once for
-    each node of a function.
+    """The mutator's proposals for a contract. The mutator is called once for each node of a function, because
+    it fails on some expressions: a failure then costs only one node's proposals.
     """
     for function in contract.functions_and_modifiers_declared:
         for node in function.nodes:

@@ -99,9 +99,11 @@ def functions(name: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_evidence_takes_what_the_game_takes() -> None:
-    """The game forwards its calldata from byte 68 on, after the selector and the first two words. These two
-    words differ between the contracts, but all later types must be equal. A value that both contracts read
-    must have no offset, since an offset could point to those two words.
+    """Each function of Evidence takes the arguments of the game's function of the same name. The game
+    forwards its own calldata from byte 68 on; the selector and the first two words come before that. The
+    first two words may have other types in Evidence than in the game, but all later types must be equal. A
+    value that both contracts read must be encoded without an offset, since an offset could point to those two
+    words, which differ between the contracts.
     """
     game, evidence = functions("DisputeGame"), functions("Evidence")
     assert len(evidence) == 7
@@ -123,7 +125,9 @@ def written(source: Path) -> dict[str, str]:
 
 
 def test_each_move_is_forwarded_to_the_function_of_its_name() -> None:
-    """A move forwards its own calldata to Evidence, so it must be external."""
+    """Each move of the game is forwarded to the Evidence function of the same name. The move forwards its
+    calldata, so the move must be an external function.
+    """
     forwarded = []
     for source in SOURCES:
         texts = written(source)

@@ -1,5 +1,5 @@
-"""docs/licences.md is current, and no package of an operator or of the contracts has a copyleft licence
-that has not been reviewed.
+"""docs/licences.md is current. Every package with a copyleft licence, among the packages of an operator and
+of the contracts, has been reviewed.
 """
 
 from __future__ import annotations

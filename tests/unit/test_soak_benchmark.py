@@ -37,7 +37,9 @@ def samples(of: Callable[[int], Party], session: int = 1, tasks: range = range(1
 
 
 def found(path: Path, *given: Sample | Idle) -> Samples:
-    """Write the given samples to a file in the folder `path`, as a soak writes measured ones; returns them."""
+    """Write the given samples to a file in the folder `path`, as a soak writes the samples that it measures.
+    Returns the file's `Samples`.
+    """
     made = Samples(path / "samples.jsonl")
     for one in given:
         made.write(one)

@@ -36,8 +36,8 @@ RAGGED = (
     (1_000 * 1_024, 59),
     (999 * 1_024 + 8, 5),
 )
-"""Further tensors, each as its size in bytes and its state number. Some have a partial last chunk, some have
-many chunks, and some have other state numbers.
+"""Further tensors, each as a pair: its size in bytes, and its state number. They add partial last chunks,
+tensors with many more chunks, and state numbers above 3.
 """
 THINNINGS = (1, 4, 64)
 STATE = (4, 5_000, 9 * 1_024, 1_025)
@@ -115,7 +115,9 @@ def some(name: str) -> bytes:
 
 
 def tensors(seed: int) -> list[bytes]:
-    """The tensors of one state, filled as those of trees.json, but starting at byte `seed`."""
+    """The tensors of one state. Their bytes follow the pattern of the tensors in trees.json, but begin with
+    its byte `seed`.
+    """
     return [tensor_data(seed + nbytes)[seed:] for nbytes in STATE]
 
 

@@ -31,7 +31,9 @@ AUDITS = (
 
 
 def table(rows: list[dict[str, int]]) -> dict[str, list[str]]:
-    """Rows as columns of decimal strings: JSON numbers are exact only up to 2^53."""
+    """Turn the rows into columns by name. The values become decimal strings, because JSON numbers are exact
+    only up to 2^53.
+    """
     return {name: [str(row[name]) for row in rows] for name in rows[0]}
 
 

@@ -17,7 +17,7 @@ from tests.vectors.generate_digests import columns, some, word
 
 FILE = Path(__file__).with_name("keys.json")
 PLACES = ((1, 1, 1), (7, 4, 8), (2**40 - 1, 2**20, 2**16), (2**200 + 5, 2**32 - 1, 2**24 - 1))
-"""Task, segment and step."""
+"""Each entry is a task, a segment and a step."""
 CALLS = (b"", b"\x00\x04", bytes(range(31)), bytes(range(256)) * 16)
 """Bytes in place of call instructions."""
 CHAINS = (1, 31_337, 2**256 - 1)

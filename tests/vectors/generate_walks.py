@@ -20,8 +20,8 @@ BITS = 32
 
 
 def walks(count: int) -> list[int]:
-    """A walk to each chunk of a tensor, with arbitrary bits below the leaf; then the first walk, the last,
-    and two arbitrary ones.
+    """A walk to each chunk of a tensor, with arbitrary bits below the leaf. After these come four more: the
+    walk whose bits are all 0, the walk whose bits are all 1, and two arbitrary walks.
     """
     found = []
     for index, (turns, depth) in enumerate(numbers(count)):

@@ -107,8 +107,8 @@ def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def flat_indices(shape: tuple[int, ...], out: tuple[int, ...]) -> list[int]:
-    """For each element of a result of shape `out`, in C order: which element of a tensor of `shape` is read
-    for it when the tensor is broadcast to `out`. Elements of the tensor are given by flat index.
+    """The flat indices that broadcast a tensor of shape `shape` to shape `out`. There is one for each element
+    of the result, in C order. It is the flat index of the tensor's element that this element repeats.
     """
     indices = [0]
     for axis, size in enumerate(out):

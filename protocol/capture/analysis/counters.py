@@ -18,14 +18,15 @@ ROUNDS = 3
 def bounds_over_steps(
     graph: Graph, known: Mapping[Node, Interval], counters: Mapping[Node, tuple[Tensor, Node]], steps: int
 ) -> Buffers:
-    """For each of the `counters`, bounds that hold before every one of `steps` steps.
+    """Bounds for each of the `counters`. The bounds hold before every one of `steps` steps.
 
-    `counters` maps placeholders of `graph` to their initial contents and to the node whose result the step
-    writes into them; `known` has the bounds of all other placeholders. There are three cases:
+    Each of the `counters` is a placeholder of `graph`. It is mapped to its initial contents, and to the node
+    whose result the step writes into it. `known` has the bounds of all other placeholders. There are three
+    cases:
 
     1. The bounds stop growing within `ROUNDS` steps. The result is the bounds reached by then.
     2. No step widens the bounds by more than the first step does. This is checked at steps 0, 1, 2, 4, 8, …
-       and the last. The result allows the growth of the first step in every step.
+    and the last. The result assumes that every step widens the bounds as much as the first step does.
     3. In all other cases, all counters get the bounds of i32.
     """
     if not counters:

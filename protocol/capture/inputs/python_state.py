@@ -402,7 +402,9 @@ def _entry(table: Mapping[str, Any], name: str) -> Iterable[Any]:
 
 
 def _set(owner: Any, name: str, value: Any) -> None:
-    """Set an attribute if its value differs. Members of an enumeration cannot be set, but never differ."""
+    """Set an attribute if its value differs. The members of an enumeration cannot be set, but they never
+    differ, so no attempt is made.
+    """
     if getattr(owner, name, _Absent) is not value:
         setattr(owner, name, value)
 

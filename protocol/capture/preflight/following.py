@@ -24,9 +24,9 @@ from protocol.program.step import METRIC, State
 
 
 class Following:
-    """The training of a captured step in torch. `seconds` holds the durations of the training's steps. If the
-    step draws random numbers, only `timed` adds durations: `step` draws the program's numbers, which takes
-    longer than drawing torch's.
+    """Runs, in torch, the training of a captured step. `seconds` holds the measured durations of steps.
+    `timed` always adds a duration. `step` adds one only if the step draws no random numbers: otherwise it
+    draws the program's numbers, which takes longer than drawing torch's.
     """
 
     def __init__(self, captured: CapturedStep, origin: Origin) -> None:
@@ -105,7 +105,9 @@ class Following:
 
 
 def following(captured: CapturedStep) -> Following | None:
-    """The training of a captured step in torch; None without an `origin`, or if training was resumed."""
+    """A `Following` for a captured step; None if the captured step has no `origin`, or if its training was
+    resumed.
+    """
     origin = captured.origin
     return None if origin is None or origin.resumed else Following(captured, origin)
 

@@ -1,8 +1,9 @@
 """Checks that every step does the same as the traced one: two traces are compared, and so are Python's values
 before and after a step.
 
-A trace holds one path through the submitter's code. If the next step would do something else, because a
-counter advanced, a flag was set, time passed or a random number was drawn, the program does not contain it.
+A trace holds only one path through the submitter's code. The next step may take another path because a
+counter advanced, a flag was set, time passed or a random number was drawn. The program would not contain that
+path.
 """
 
 from __future__ import annotations

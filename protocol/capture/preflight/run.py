@@ -142,11 +142,12 @@ class Preflight:
     # ------------------------------------------------------------------ what differs
 
     def _require_same_without_the_past(self, fresh: PythonState, state: State, plain: Results) -> None:
-        """Refuse a step whose results in torch, `plain`, depend on what earlier steps left in Python, such as a
-        tensor of the first step. `fresh` is Python's state before the first step.
+        """Refuse a step whose results in torch, `plain`, depend on what earlier steps left in Python, such as
+        a tensor of the first step. `fresh` is Python's state before the first step.
 
-        Results are compared bit for bit. If two runs from the same state differ, the code cannot be repeated
-        exactly, and nothing is refused here.
+        The step is run up to twice more, each time with Python's state set back to `fresh`. Results are
+        compared bit for bit. If these two runs differ from each other, the code cannot be repeated exactly,
+        and nothing is refused here.
         """
         runs = []
         for _ in range(2):

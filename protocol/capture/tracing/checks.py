@@ -102,7 +102,9 @@ def left_untouched(parameters: Sequence[str]) -> Iterator[str]:
 
 
 def unvalidated(distributions: Sequence[str]) -> Iterator[str]:
-    """The note on unvalidated distributions, if the step creates any."""
+    """The note on the torch distributions that the step creates, if there are any: no program checks their
+    arguments.
+    """
     if distributions:
         yield f"{', '.join(distributions)}: no program checks the arguments of torch.distributions"
 
@@ -224,7 +226,7 @@ def written_input(name: str, is_parameter: bool, source: str) -> Problem:
 
 
 def _not_scalar(value: Any) -> str:
-    """Describes a value that is not a single f32; empty if it is one."""
+    """A description of `value`, for messages, if it is not a single f32; otherwise an empty string."""
     if not isinstance(value, Tensor):
         return f"a Python {type(value).__name__}"
     if value.dtype == torch.float32 and value.numel() == 1:

@@ -94,10 +94,10 @@ def trace_step(
     """Trace loss, metrics and gradients of `model` on a batch like `batch`; only its types and shapes matter.
 
     Raises `TraceError` for control flow or shapes that depend on data, results that are not f32 scalars,
-    unsupported writes, and errors that the step itself raises. If the checks of `inputs` have already refused
-    the model (`model_refused`), always raises `TraceError`. Other errors of the step are then not reported,
-    because they may follow from the refusal: a model of another type may fail on the f32 that it is given
-    here. No tensor literal gets a name in `taken`.
+    unsupported writes, and errors that the step itself raises. `model_refused` says that the checks of
+    `inputs` have already refused the model. Then `TraceError` is always raised, but without other errors of
+    the step, because the reason for the refusal may have caused them: here, the model is given f32, and a
+    model of another type may fail on f32. No tensor literal gets a name in `taken`.
     """
     problems = Problems()
     step = StepModule(model, objective)
@@ -228,8 +228,9 @@ def _contents(x: Tensor) -> Tensor:
 
 
 def _after(name: str, old: Tensor, where: Mapping[str, str], after: Mapping[str, Tensor]) -> Tensor:
-    """The tensor that holds a buffer after the step: `old`, or another tensor if the model replaced it.
-    `after` holds the tensors by place.
+    """The tensor that holds the buffer `name` after the step: `old`, or another tensor if the model replaced
+    it. The keys of `where` and `after` are places in the model. `where` has the names of the tensors there;
+    `after` has the tensors there after the step.
     """
     new, *others = [after.get(place, old) for place, of in where.items() if of == name]
     require_one_replacement(name, new, others)

@@ -128,8 +128,9 @@ class Alerts:
         )
 
     def see(self, market: str, task: int, now: Seen, silent_after: float, at: int) -> None:
-        """Raise the alerts due after a look at a task. `at` is the chain's time; `now.since` must be the same
-        time.
+        """Raise the alerts due after a look at a task. `at` is the chain's time. The caller sets `now.since`
+        to the same time; an earlier `since` replaces it if the status and size have not changed since the
+        last look.
         """
         with self._lock:
             before = self._seen.get((market, task))
@@ -163,8 +164,8 @@ class Alerts:
         return self._seen.get((market, task))
 
     def next(self) -> tuple[Waiting, Raised | None] | None:
-        """The next alert to post; those kept only in memory come first. The second value is the alert as kept
-        in memory, or None if it is in the outbox.
+        """The next alert to post, or None if none is found. Alerts that are kept only in memory come first.
+        The second value of the pair is the alert as kept in memory, or None if the alert is in the outbox.
         """
         with self._lock:
             if self._unsaved:

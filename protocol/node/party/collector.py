@@ -75,7 +75,9 @@ class NodeCollector(Collector):
         yield from self._money()
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        """Describe no metrics, because registering would otherwise compute them."""
+        """Yields nothing. Without this method, a registry with `auto_describe` would compute all metrics when
+        they are registered.
+        """
         return iter(())
 
     def _loop(self) -> Iterator[GaugeMetricFamily]:

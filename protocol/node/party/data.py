@@ -21,8 +21,9 @@ Opened = TypeVar("Opened", bound=NodeDatabase)
 
 
 def data_folder(kind: type[NodeDatabase], home: Home, client: Client) -> Path:
-    """The data folder of this account in this deployment, created if missing, such as
-    "<home>/solver/31337-ab12cd34-5678ef90-12ab34cd". Raises DatabaseError, HomeError.
+    """The data folder of this account in this deployment, for example
+    "<home>/solver/31337-ab12cd34-5678ef90-12ab34cd". It is created if it is missing. Raises DatabaseError,
+    HomeError.
     """
     name, market = _name(client), client.market.address
     former = home.folder(kind.PARTY) / name

@@ -11,8 +11,9 @@ from protocol.node.party.settings import NodeSettings
 from protocol.tasks.task import Terms
 
 SILENT_SHARE = 3
-"""A solver counts as silent after 1 / SILENT_SHARE of the training period without progress, because it
-commits its progress at least four times.
+"""A solver counts as silent after 1 / SILENT_SHARE of the training period without progress. By default, a
+solver commits its progress at least four times, so it needs about a quarter of the period between two
+commitments.
 """
 
 

@@ -23,7 +23,7 @@ class Ending(StrEnum):
 
 def closable(claim: ItemClaim | None, jury: JuryView | None, terms: Terms) -> int | None:
     """The last second at which the verdict on the claim can still change. After this second, the claim can be
-    closed. None if no jury is voting or has voted.
+    closed. None if there is no claim, or no jury, or if the jury is not drawn yet.
     """
     if claim is None or jury is None or jury.pending:
         return None

@@ -124,7 +124,9 @@ class Monitor:
         return self._known.pulse.is_alive(monotonic())
 
     def checks(self) -> Mapping[str, str]:
-        """The problem that each check of readiness finds, in words; empty if it finds none."""
+        """For each check of readiness, by the check's name: the problem that it finds, in words, or an empty
+        text if it finds none.
+        """
         found = self._chain(), self._database(), self._disk(), self._account()
         return dict(zip(CHECKS, found, strict=True))
 

@@ -37,8 +37,8 @@ SIGMOID_UNIT = 0x2F800000  # 2^-32: 2^-32 e^104 = 2^118 does not overflow
 def tanh(o: Operations[V], x: V) -> V:
     """Hyperbolic tangent: odd, +-1 from |x| = 9.02 on and at infinities, keeps the sign of zero, NaN to NaN.
 
-    With y = -2|x|, tanh |x| = (1 - e^y) / (1 + e^y). |n| <= 27, so a single f32 for ln 2 is precise enough:
-    an error of r is multiplied by e^y. At most 2 ulp.
+    With y = -2|x|, tanh |x| = (1 - e^y) / (1 + e^y). A single f32 for ln 2 is precise enough, because |n| <=
+    27, and because an error of r is multiplied by e^y, which is small where |n| is large. At most 2 ulp.
     """
     y = o.maximum(o.mul(o.abs(x), o.f32(MINUS_TWO)), o.f32(TANH_FIRST))
     n = o.rint(o.mul(y, o.f32(LOG2_E)))

@@ -41,7 +41,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Dropout:
-    """Dropout: an element is scaled by `kept` if its word of `numerics.philox` is < `below`, else by 0."""
+    """Dropout: multiplies an element by `kept` if the element's word of `numerics.philox` is less than
+    `below`, and by 0 otherwise.
+    """
 
     key: Tensor
     step: Tensor
@@ -131,8 +133,8 @@ class ChangeRecord(ctypes.Structure):
 MATRICES = ("q", "k", "p_out", "v_out", "g", "v", "p_v", "g_v", "s_q", "k_q", "s_k", "q_k")
 
 SIDEWAYS = frozenset(("v_out", "g_v", "k_q", "q_k"))
-"""Matrices whose terms are tokens. In memory, the elements of one term are adjacent; in the other matrices,
-the elements of one row are.
+"""Matrices [rows, terms] whose terms, over which a product sums, are tokens. In memory, the elements of one
+term are adjacent. In all other matrices, the elements of one row are adjacent.
 """
 
 
@@ -244,8 +246,8 @@ class _Call:
             )
 
     def _matrix(self, x: Tensor, bits: int, sideways: bool) -> Matrix:
-        """The record of a matrix. In it, the terms of each row are adjacent in memory. With `sideways`, the
-        rows of each term are adjacent instead.
+        """The record of the matrix `x`, [… rows, terms]. The record needs the terms of each row to be
+        adjacent in memory or, with `sideways`, the rows of each term.
 
         A matrix with another layout is copied.
         """

@@ -1,4 +1,4 @@
-"""Chooses the batch norm functions of `channels`, with the instruction set that `fused_dispatch` chooses.
+"""Chooses the batch norm functions of `channels`. They use the instruction set that `fused_dispatch` chooses.
 
 If `channels_for` returns None, callers run the same operations in torch.
 """

@@ -62,7 +62,7 @@ def _chosen(wanted: str | None, call: ConvolutionCall) -> Convolution | None:
 
 
 def _pairs(kernel: Compiled) -> Compiled:
-    """The kernel of int16 pairs that convolutions use if products use `kernel`; it may be `kernel` itself."""
+    """The kernel of int16 pairs that convolutions use when products use `kernel`. Often both are the same kernel."""
     return next(k for k in KERNELS if isinstance(k, Compiled) and k.variant == kernel.others)
 
 

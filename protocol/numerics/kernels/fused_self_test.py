@@ -87,7 +87,9 @@ remainder.
 
 
 MANY = 36864
-"""How many elements of a wide table are used: a multiple of 64 blocks of 8, and more than two pieces of 2^14."""
+"""The number of elements that are used of a wide table. It is a multiple of 512 (64 blocks of 8), and more
+than two pieces of 2^14.
+"""
 
 
 @lru_cache(maxsize=4)
@@ -147,7 +149,7 @@ TOP = (1 - 2.0**-24) * 2.0**10
 
 
 def _emitted(block: int, fused: Any) -> Any:
-    """The message and the next feedback from two groups of blocks."""
+    """The results of `emit` for two groups of blocks: the message and the next feedback."""
     return fused.emit(tuple(_row(seed, 2 * 64 * block) for seed in (1, 2, 3)), block, 0.9, TOP)
 
 

@@ -79,8 +79,9 @@ def _tested() -> ctypes.CDLL | None:
 
 
 def _is_right(native: Any) -> bool:
-    """Whether the library's words equal those computed with plain integers, in every vector lane and at the
-    borders of three tasks, and whether its mask follows from the words.
+    """Whether the library's words equal those computed with plain integers, and whether its mask follows from
+    the words. The compared words cover every vector lane and the borders between three blocks of up to `TASK`
+    words.
     """
     key, step, stream, below = (0xFFFFFFFE, 0x12345678), 0x80000001, 3, 0xE6666666
     count = 2 * TASK + 7

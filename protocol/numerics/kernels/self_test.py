@@ -26,11 +26,12 @@ No tile is a multiple of either number, so rows that are a tile apart always dif
 """
 CHUNK = 64
 ONE_CHUNK, TWO_CHUNKS, TOO_MUCH = 5788, 4093, 5795
-"""Magnitudes of the terms of a chunk. Each gives a sum of squares near the limit of i32.
+"""Magnitudes of the terms of a chunk. They test where sums stop fitting into i32.
 
-A kernel ends a run of sums in i32 at the limit sqrt(4.6e18). The sum for one chunk of ONE_CHUNK is just below
-this limit, and so is the sum for two chunks of TWO_CHUNKS together. The sum for one chunk of TOO_MUCH is 64 *
-5795^2, just beyond 2^31.
+A kernel adds chunks in i32 as long as a bound on the sum is below sqrt(4.6e18), which is a little less than
+2^31. If x and y both have terms of one of these magnitudes, the bound is the sum of the terms' squares. For
+one chunk of ONE_CHUNK it is just below the limit, and so it is for two chunks of TWO_CHUNKS together. For one
+chunk of TOO_MUCH it is 64 * 5795^2, just beyond 2^31.
 """
 ALL_LARGE = {13: -(63 * 128 + 64), 20: -((63 * 128 + 64) * 128 + 64)}
 """Integers whose base-128 digits are all large and of the same sign, so that none of their products cancel."""
@@ -215,10 +216,10 @@ def _headed(rows: Tensor, top: int) -> Tensor:
 
 
 def _values(m: Tensor, p: int, scales: Tensor) -> Tensor:
-    """f32 that quantise to `m` with the exponent p + scale.
+    """f32 values that quantise to `m` with the exponent p + scale.
 
-    |x| must be below 2^(p + scale). So where |m| is 2^p, the magnitude 2^p - 2^(p-24) is used instead;
-    quantising rounds it to 2^p.
+    Their magnitudes must be below 2^(p + scale). So where |m| is 2^p, it is replaced by 2^p - 2^(p-24) before
+    scaling; quantising rounds this to 2^p.
     """
     below = float((1 << 24) - 1) * 2.0 ** (p - 24)
     factors = torch.tensor([[2.0**scale] for scale in scales.tolist()], dtype=torch.float32, device="cpu")

@@ -46,10 +46,10 @@ def adamw_scales(
 ) -> tuple[Value, ...]:
     """The scales of one step, which all parameters of a group share. Every operand and result is f32 [].
 
-    The operands are the masses of both moments, which are 1 - beta^(t-1), and the rate. The results are the
-    next mass1 and mass2; the size of the step, which is rate sqrt(mass2) / mass1; the eps that belongs to
-    this size, which is eps sqrt(mass2); and the factor for the parameter, which is 1 - rate weight_decay.
-    Both formulas with mass2 use the next masses.
+    The operands are `mass1` and `mass2`, which are the masses 1 - beta^(t-1) of the two moments, and the
+    rate. The results are: the next mass1 and the next mass2; the size of the step, rate sqrt(mass2) / mass1;
+    the eps that belongs to this size, eps sqrt(mass2); and the factor for the parameter, 1 - rate
+    weight_decay. The formulas use the next masses.
     """
 
     def f32(value: float) -> Value:
@@ -147,12 +147,13 @@ def adamw(
     beta1: float,
     beta2: float,
 ) -> tuple[Value, ...]:
-    """The next parameter and moments, from the present ones, the gradient and the scales of `adamw_scales`.
+    """The next parameter and moments, from the present ones, the gradient `g` and the scales `size`, `eps`
+    and `kept` of `adamw_scales`.
 
     m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g^2; p' = kept p - size (m' / (sqrt(v') + eps)).
-    For `amsgrad` a further operand gives the largest second moment so far. The maximum of this and v' then
-    replaces v' under the root, and is a fourth result. Callers add a coupled decay to g. Hyperparameters are
-    rounded to f32.
+    For `amsgrad`, a further operand `largest` is the largest second moment so far. The maximum of `largest`
+    and v' then replaces v' under the root, and is also the fourth result. If the decay is coupled, the caller
+    adds it to `g`. Hyperparameters are rounded to f32.
     """
 
     def f32(value: float) -> Value:

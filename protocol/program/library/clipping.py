@@ -41,7 +41,7 @@ def _sum(x: Tensor, squared: bool = False) -> Tensor:
 
 
 def _sum_body(b: Builder, x: Value) -> Value:
-    """Add instructions to a body that compute the same sum of x, f32 [N], as `_sum` does without squares.
+    """Add instructions to the body `b` that sum x, f32 [N], in the same way as `_sum` does without squares.
     Returns the sum, f32 [].
     """
     while x.shape[0] > ROW:

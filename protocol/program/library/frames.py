@@ -35,7 +35,9 @@ class NoMatch(InternalError):
 
 @dataclass(frozen=True)
 class Factor:
-    """An operand of a product: its leaf, its bits, and whether the contracted axis is its second to last."""
+    """An operand of a product: its leaf, its bits, and whether its second-to-last axis is the contracted one
+    (`turned`).
+    """
 
     leaf: int
     turned: bool
@@ -76,8 +78,8 @@ class Link:
     shape: Shape = ()
 
     def change(self, values: Values) -> Change:
-        """The change that this instruction makes. If the link has a `table`, the change contains the value of
-        that leaf.
+        """The change that this instruction makes. If the link has a `table`, which is the number of a leaf,
+        the change contains that leaf's value from `values`, expanded to `shape`.
         """
         assert self.kind is not None
         table = None if self.table is None else values[self.table].expand(self.shape)

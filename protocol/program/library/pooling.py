@@ -1,4 +1,5 @@
-"""Pooling over two axes and its gradients; sums by arithmetic.md section 5, with one exponent per window.
+"""Pooling over two axes, and the gradients of pooling. Sums are those of arithmetic.md section 5, with one
+exponent per window.
 
 The maximum of a window is its first NaN, otherwise the first of its largest elements. This agrees with torch,
 except that torch takes the last NaN. Indices are flat positions in the height x width plane of the input.

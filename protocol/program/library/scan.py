@@ -1,5 +1,5 @@
-"""Runs one body for every row of some tensors, each time on the results of the run before, as recurrent
-layers need.
+"""Runs one body for every row of some tensors. Each run starts from the results of the run before, as
+recurrent layers need.
 
 As with `repeat`, one program calls the body 16 times, another calls that program 16 times for 256 rows, and
 so on. So each program stays small for any number of rows, and a game locates one of n rows in log16 n calls.

@@ -42,7 +42,9 @@ def _softmax_grad(g: Tensor, y: Tensor) -> Tensor | None:
 
 @define_by_body("softmax_grad", compiled=_softmax_grad, rows=2)
 def softmax_grad(b: Builder, g: Value, y: Value) -> Value:
-    """y (g - sum(g y)) for every row; `y` is the result of `softmax`, both f32 [… N]."""
+    """y (g - sum(g y)) for every row. `y` is the result of `softmax`, and `g` is its gradient. `g` and `y`
+    are f32 [… N].
+    """
     return b.mul(y, b.sub(g, sum_last(b, b.mul(g, y))))
 
 
@@ -66,5 +68,7 @@ def _log_softmax_grad(g: Tensor, y: Tensor) -> Tensor | None:
 
 @define_by_body("log_softmax_grad", compiled=_log_softmax_grad, rows=2)
 def log_softmax_grad(b: Builder, g: Value, y: Value) -> Value:
-    """g - exp(y) * sum(g) for every row; `y` is the result of `log_softmax`, both f32 [… N]."""
+    """g - exp(y) * sum(g) for every row. `y` is the result of `log_softmax`, and `g` is its gradient. `g` and
+    `y` are f32 [… N].
+    """
     return b.sub(g, b.mul(exp.call(b, y), sum_last(b, g)))

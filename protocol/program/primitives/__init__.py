@@ -26,7 +26,8 @@ PRIMITIVES: Mapping[Op, Primitive] = MappingProxyType(
 
 
 def chunks_needed(instruction: Instruction, element: int, block: int, load: Load) -> list[tuple[int, int]]:
-    """The chunks, as (operand, chunk index), that one element of the result needs, in operand order.
+    """The chunks that one element of the result needs, in operand order. Each is a pair (operand, chunk
+    index).
 
     For a reduction, these are the chunks of one block. `load` is called only if a value decides what is read,
     such as the index of `gather` or the condition of `select`.

@@ -82,8 +82,10 @@ Copying an element takes up to 7 ns, and reading a single element by its index u
 
 
 def _strided(instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
-    """A view of the operand if that is contiguous, otherwise of a contiguous copy. But if an operand that is
-    not contiguous is much larger than the result, only the result's elements are copied.
+    """The result of a `strided`. If the operand is contiguous, the result is a view of it. If it is not, the
+    operand is copied as a whole, and the result is a view of the copy; but if the operand is much larger than
+    the result (`COPIED`), only the result's elements are copied. Axes of a view that have negative strides
+    are flipped afterwards.
     """
     operand, shape = operands[0], instruction.result.shape
     offset, given = attrs.decode_strided(instruction.attributes, len(shape))
@@ -242,8 +244,8 @@ def _gather(_instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
 
 
 def _gather_place(instruction: Instruction, element: int) -> tuple[int, int]:
-    """Two flat indices for one element of the result: that of its row number in the index operand, and that
-    of the element inside this row of the table.
+    """Two flat indices for one element of the result. The first says where the index operand holds the number
+    of the table's row that is read. The second says which element of that row is read.
     """
     row = instruction.result.elements // instruction.operands[1].type.elements
     return divmod(element, row)

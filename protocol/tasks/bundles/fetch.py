@@ -117,7 +117,9 @@ def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) 
 
 
 def _step(source: Source, store: BlobStore, manifest: Manifest, limits: Limits) -> StepProgram:
-    """The step program, checked and within the limits, before any tensor is fetched."""
+    """Fetch the programs, and return the step program after checking that it is valid and within the limits.
+    This happens before any tensor is fetched.
+    """
     names = {
         bytes.fromhex(entry.id): entry.hint.name for entry in manifest.programs if entry.hint is not None
     }

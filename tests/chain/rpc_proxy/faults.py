@@ -41,10 +41,10 @@ class Faults:
     logs_range: int | None = None
     """The maximum number of blocks in one request for logs; longer ranges are refused."""
     garbage: Garbage | None = None
-    """How the body of a reply is wrong; None if it is right. In the order of `GARBAGE`: an HTML page; JSON
-    that is not an object; the reply to the connection's previous request; a result of another form; half of
-    the reply; a body without an end; the reply, sent at one byte every `pause` seconds. The request itself is
-    carried out.
+    """How the body of a reply is wrong; None if it is right. The request itself is carried out. The values of
+    `GARBAGE` mean, in order: the body is an HTML page; it is JSON, but not an object; it is the reply to the
+    connection's previous request; its result has another form; it is only half of the reply; it never ends;
+    it is the right reply, but is sent at one byte every `pause` seconds.
     """
     garbage_share: float = 1.0
     """The share of requests that `garbage` applies to, among those with the method `garbage_method`."""

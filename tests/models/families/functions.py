@@ -339,7 +339,9 @@ def equilibrium() -> Training:
 
 @entry(ENTRIES, FAMILY, "physics-informed network of u'' = -u")
 def physics() -> Training:
-    """The residual contains second derivatives from `torch.autograd.grad`."""
+    """The training of a physics-informed network for u'' = -u. The residual in its loss contains second
+    derivatives from `torch.autograd.grad`.
+    """
 
     def loss(model: nn.Module, batch: Batch) -> Tensor:
         x = batch["x"].clone().requires_grad_()

@@ -181,8 +181,8 @@ def of_edges() -> Training:
 
 
 class OfGraphs(nn.Module):
-    """Classifies graphs with the same structure. A batch of them is joined into one graph, which is pooled in
-    three ways.
+    """Classifies graphs with the same structure. The graphs of a batch are joined into one graph; then the
+    nodes of each original graph are pooled in three ways.
     """
 
     def __init__(self, batch: int) -> None:

@@ -1,4 +1,4 @@
-"""Optimisers from torch and custom ones, and learning-rate schedules."""
+"""Optimisers, from torch or custom, and learning-rate schedules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Task files: what is read, and one clear line for what cannot be read."""
+"""Reading task files: which values are read, and that a file that cannot be read gives one clear line as the
+error.
+"""
 
 from __future__ import annotations
 

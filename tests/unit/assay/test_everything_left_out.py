@@ -130,7 +130,9 @@ def test_there_is_twice_the_time_to_write_the_files_of_checkpoints() -> None:
 
 
 def test_there_is_twice_the_time_to_serve_small_tensors() -> None:
-    """Three copies of 5,000 tensors are served, at 1,000 tensors a second."""
+    """The attestation period allows twice the time that it takes to serve three copies of 5,000 tensors, at
+    1,000 tensors a second.
+    """
     many = times(replace(SMALL, state_tensors=5_000), DEVNET, 1.0)["attest_period"]
     assert 2 * 3 * 5 - 1 <= many - times(SMALL, DEVNET, 1.0)["attest_period"] <= 2 * 3 * 5
 

@@ -63,8 +63,8 @@ def follow(
 ) -> CapturedStep:
     """Capture a classifier and train it alongside torch. Assert that losses, weights and buffers agree.
 
-    Every step runs with kernels and with bodies, whose bits must agree. At the end, `model` holds the
-    captured state.
+    Every step is run twice, once with kernels and once with bodies, and the two runs must have the same bits.
+    At the end, `model` holds the captured state.
     """
     trained = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=rate, momentum=0.9)

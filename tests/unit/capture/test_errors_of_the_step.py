@@ -1,4 +1,6 @@
-"""Exceptions in model and objective: the submitter sees their own traceback without the tracing internals."""
+"""If the model or the objective raises an exception, the submitter sees the traceback of the submitter's own
+code, without the internals of tracing.
+"""
 
 from __future__ import annotations
 

@@ -134,7 +134,9 @@ def test_distributions_are_captured_without_their_checks(
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("join", [torch.stack, torch.cat])
 def test_more_tensors_than_an_instruction_holds(join: Callable[..., Tensor], axis: int) -> None:
-    """300 tensors exceed the operand limit; 200 tensors of four axes exceed the byte limit."""
+    """Joins of more tensors than one instruction can take are captured, with the right values: 300 tensors
+    exceed the operand limit, and 200 tensors of four axes exceed the byte limit.
+    """
 
     def objective(model: nn.Module, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         x = batch["x"]

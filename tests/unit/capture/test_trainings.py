@@ -1,4 +1,6 @@
-"""Full trainings of three different models: losses follow float32 torch; kernels and bodies agree."""
+"""Full trainings of three different models. The losses must stay close to those of float32 torch, and the
+kernels must give the same bits as the function bodies that they replace.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,7 @@ def pictures(g: torch.Generator) -> dict[str, Tensor]:
 
 
 def clouds(g: torch.Generator) -> dict[str, Tensor]:
-    """Correlated points and noise."""
+    """Points with correlated coordinates, and independent noise."""
     x = torch.randn(300, 12, generator=g) @ torch.randn(12, 12, generator=g) * 0.4
     return {"x": x, "noise": torch.randn(300, 4, generator=g)}
 
@@ -141,7 +143,9 @@ def _follow(
     data: Callable[..., dict[str, Tensor]],
     steps: int,
 ) -> tuple[float, float]:
-    """Train the captured step and torch, and compare them; returns torch's first and last loss."""
+    """Train with the captured step and with torch, and compare the losses. At two of the steps, also check
+    that the interpreter gives the same bits. Returns torch's first and last loss.
+    """
     torch.manual_seed(0)
     ours = model()
     theirs = copy.deepcopy(ours)

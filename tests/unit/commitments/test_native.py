@@ -104,7 +104,9 @@ def test_a_digest_is_the_same_without_the_library(nbytes: int, monkeypatch: pyte
 
 
 def wrong(width: int, count: int) -> native.RowHasher:
-    """A hasher that flips the last bit of its result, but only for `count` rows of `width` bytes."""
+    """A hasher that is right except for an input of `count` rows of `width` bytes: there it flips the last
+    bit of its result.
+    """
 
     def hash_wrongly(prefix: int, rows: NDArray[np.uint8]) -> bytes:
         digests = bytearray(hash_rows_by_hashlib(prefix, rows))
@@ -116,7 +118,9 @@ def wrong(width: int, count: int) -> native.RowHasher:
 
 
 def confused(width: int, count: int) -> native.RowHasher:
-    """A hasher that gives each of `count` rows of `width` bytes the hash of the first row."""
+    """A hasher that is right except for an input of `count` rows of `width` bytes: there it gives each row
+    the hash of the first row.
+    """
 
     def hash_confusedly(prefix: int, rows: NDArray[np.uint8]) -> bytes:
         return hash_rows_by_hashlib(

@@ -81,9 +81,10 @@ def initial() -> State:
 
 @dataclass(frozen=True)
 class Fault:
-    """A wrong element in a result of an instruction, in step `number`, counted from 1.
+    """A wrong element in a result of one instruction. The fault is in step `number` of the run; steps are
+    counted from 1.
 
-    If the instruction is an output of the top frame, the trace is right, but the state after the step is
+    If the instruction makes an output of the top frame, the trace is right, but the state after the step is
     wrong.
     """
 

@@ -1,6 +1,7 @@
-"""A seat's secret and salt: what they depend on, and refused input. keys.json is current.
+"""A seat's secret and salt: what they depend on, and which input is refused. Also checks that keys.json is
+current.
 
-tests/vectors/digests.json has values of both.
+tests/vectors/digests.json has values of secrets and salts.
 """
 
 from __future__ import annotations

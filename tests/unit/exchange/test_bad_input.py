@@ -210,8 +210,8 @@ def test_damaged_files_are_as_if_they_were_not_there(job: LaneJob, state: State,
 
 
 def test_a_tensor_that_lies_here_unpublished_is_published_with_a_message(tmp_path: Path) -> None:
-    """A metric of 1.0 is kept without being published. The count in a message has the same bytes, and must
-    still be published.
+    """Two tensors can have the same bytes: here a metric of 1.0, which is kept without being published, and
+    the count in a message, which must still be published.
     """
     written: list[str] = []
 

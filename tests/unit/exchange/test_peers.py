@@ -82,7 +82,9 @@ def test_a_hostile_place_keeps_no_message_back(
 def test_a_silent_place_does_not_delay_a_message_that_is_announced_later(
     job: LaneJob, state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nat: bool
 ) -> None:
-    """This holds for a lane with addresses, and for a lane behind NAT that is reached only through a mirror."""
+    """A message is fetched once it is announced, although another place is asked and stays silent. This is
+    tested for a lane with addresses, and for a lane behind NAT that is reached only through a mirror.
+    """
     monkeypatch.setattr(module, "ANSWER_SECONDS", 3_600.0)
     shelf = Shelf(tmp_path / "served")
     with (
@@ -108,7 +110,9 @@ def test_a_silent_place_does_not_delay_a_message_that_is_announced_later(
 def test_all_questions_about_a_round_share_one_client_for_each_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server grants each address eight connections, and each of ten lanes waits for nine others."""
+    """One of ten lanes asks each of the nine others for all nine messages, with only one client for each
+    place. This matters because a server grants each address only eight connections.
+    """
     width = 10
     job = written_job(tmp_path / "job", 1, width=width)
     lanes = job.lanes

@@ -121,7 +121,9 @@ def case(
 
 
 def same(given: Backward, whole: int) -> bool:
-    """Whether the fastest instruction set has the plain functions' bits, forward and backward."""
+    """Whether fused attention with the fastest instruction set gives the same bits as the plain functions,
+    forward and backward.
+    """
     ours, plain = Fused(VARIANTS[0], whole), Plain()
     both = ((f.forward(given.forward), *f.backward(given)) for f in (ours, plain))
     return len({digest(results) for results in both}) == 1
@@ -147,8 +149,8 @@ def test_every_shape_has_the_bits_of_the_plain_functions(
 @needs_library
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_masks_of_every_form(whole: int) -> None:
-    """Tests masks by head, by query, and by sample and key; fills where the mask is true, or where it is
-    false; finite fill values; and tables that are added.
+    """Tests masks by head, by query, and by sample and key. Some masks fill where they are true, others where
+    they are false, and some fill values are finite. Also tests tables that are added to the scores.
     """
     shape = (2, 3, 125, 127, 6, 5)
     _, heads, m, n, *_ = shape
@@ -239,8 +241,9 @@ def test_rows_without_any_key(whole: int, safe: bool) -> None:
 @needs_library
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_a_row_of_nan_counts_behind_the_keys_that_its_mask_fills(whole: int) -> None:
-    """A NaN or an infinity in an added table makes a whole row of gradients NaN. A fill then overwrites the
-    gradients of all keys that are not hidden, so the NaN remains only at hidden keys. It must remain there.
+    """A NaN or an infinity in an added table makes a whole row of gradients NaN. The fill in the backward
+    pass then overwrites the gradients of all keys that are not hidden. The NaN that remains, only at hidden
+    keys, must not be lost.
     """
     m, n, seen = 8, 256, 100
     prefix = torch.arange(n) < 120  # what the keys up to `seen` are rounded up to
@@ -258,8 +261,9 @@ def test_a_row_of_nan_counts_behind_the_keys_that_its_mask_fills(whole: int) -> 
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 @pytest.mark.parametrize("seed", range(6))
 def test_fills_that_end_where_a_block_of_keys_ends(seed: int, whole: int) -> None:
-    """Random tables and masks hide the last keys. Fills of gradients end where a block of keys ends, or where
-    the hidden keys begin.
+    """Tests attention whose last keys are hidden by a random table or mask. In the backward pass, a fill
+    overwrites the gradients on one side of a boundary between keys. The boundary is the end of a block of
+    keys, or the start of the hidden keys.
     """
     r = Random(f"fills {seed}")
     for _ in range(8):

@@ -1,4 +1,6 @@
-"""Runs commands that may use only files whose mode allows it, even if root runs the tests."""
+"""Runs commands without root's power to ignore file modes. So they may use only files whose mode allows it,
+even if root runs the tests.
+"""
 
 from __future__ import annotations
 

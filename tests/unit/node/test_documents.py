@@ -88,8 +88,8 @@ def url() -> Iterator[str]:
 
 
 def test_a_node_that_answers_with_brackets_ends_nobody(url: str) -> None:
-    """The standard library's parser would crash here, because the recursion limit is high: py_ecc raises it,
-    and draws need py_ecc.
+    """With the standard library's parser, the process would crash here, because the recursion limit is high.
+    Parties have such a high limit: draws need py_ecc, which sets it.
     """
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(100_000)

@@ -17,7 +17,7 @@ ALL = dumps("journal")
 
 
 def told(entries: Sequence[Entry]) -> list[list[object]]:
-    """Entries in the form of the dumps."""
+    """Entries as lists of values, in the form in which a dump's `known` holds them."""
     return [[e.hash, e.intent, e.label, e.nonce, e.raw.hex(), e.status.value, e.block] for e in entries]
 
 

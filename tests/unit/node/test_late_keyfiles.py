@@ -1,4 +1,4 @@
-"""`eth_keyfile` reads and writes key files; commands that need no key file do not load it."""
+"""The library `eth_keyfile` reads and writes key files. Commands that need no key file do not load this library."""
 
 from __future__ import annotations
 

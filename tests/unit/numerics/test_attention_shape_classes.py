@@ -82,8 +82,8 @@ def test_the_self_test_expects_the_library_functions_bits(seed: int) -> None:
 
 
 class Planted(Fused):
-    """Attention with planted errors: where `errs` holds, one bit is wrong in the forward result, and one in
-    the last backward result.
+    """Attention with planted errors. Where `errs` holds, one bit is wrong in the forward result, and one in
+    the last of the three backward results.
     """
 
     def __init__(self, variant: str, whole: int, errs: Callable[[Forward, bool], bool]) -> None:

@@ -78,7 +78,9 @@ def test_an_old_processor_is_said_once_and_gets_the_next_kernel() -> None:
 
 @needs_library
 def test_a_library_of_another_version_is_as_good_as_none() -> None:
-    """A library built from other sources takes other structures, so a call could read invalid memory."""
+    """A library built from other sources is not used. It takes other structures, so a call could read invalid
+    memory.
+    """
     code = KERNEL_IN_USE.replace(VARIANTS, "native.VERSION += 1\n")
     out, log = in_a_process([sys.executable, "-c", code], ROOT, {"ASSAY_KERNELS": ""})
     assert out.split() == ["float64", "11.25", "11.25"]

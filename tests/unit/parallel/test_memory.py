@@ -1,4 +1,6 @@
-"""Workers that do not fit in memory are refused before any of them starts; a solver uses fewer workers."""
+"""Workers that do not fit in memory together are refused before any of them starts. A solver uses fewer
+workers instead.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """A step on a device copies nothing from or to the device. Otherwise a CUDA graph could not hold the step.
+Products of integers of unknown magnitude are an exception: they read values back from the device, so a step
+with such products is not recorded as a graph.
 
 The tests need no device. Torch's `meta` tensors have shapes but no values, so reading a value raises. They
-take the same code paths as tensors on a CUDA device. Products of integers of unknown size do read back, so a
-step with such products is not recorded.
+take the same code paths as tensors on a CUDA device.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def made(seed: int) -> tuple[Program, random.Random]:
 
 
 def has_products(program: Program) -> bool:
-    """Whether the program has products of integers of unknown size."""
+    """Whether the program has products of integers of unknown magnitude."""
     return any(each.op is Op.DOT for frame in program.closure() for each in frame.instructions)
 
 

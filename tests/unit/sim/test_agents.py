@@ -51,7 +51,9 @@ NOBODY, SERVED, OTHERS, EVERYBODY = "00000000", "11110000", "10101010", "1111111
 have attested, and always act.
 """
 HONEST = (SERVED, "00110000", "11001111")
-"""An honest verifier replays if served, attests if the replay agrees, and challenges otherwise."""
+"""An honest verifier's rules for its replays, attestations and challenges. It replays if the solver serves,
+attests if the solver serves and the replay agrees, and challenges in all other cases.
+"""
 BLIND = (NOBODY, SERVED, NOBODY)
 
 
@@ -229,7 +231,7 @@ def test_names_tell_strategies_apart() -> None:
 
 @dataclass(frozen=True)
 class Undercutter(Solver):
-    """Asks for half of each solver's cost."""
+    """A solver that bids half of its cost."""
 
     name: ClassVar[str] = "undercutter"
 

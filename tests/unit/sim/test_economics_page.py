@@ -1,5 +1,5 @@
-"""docs/economics.md matches the stored findings and the recommended file, and the file of every figure that
-it shows exists.
+"""docs/economics.md matches the stored findings and the recommended parameters. Every figure that the page
+shows has a file, and no other file of an economics figure is left over.
 """
 
 import json

@@ -97,7 +97,9 @@ def played(
 def test_inflow_is_payouts_refunds_and_burns(
     parameters: MarketParameters, everybody: Population, seed: int, auction: str
 ) -> None:
-    """The amounts agree to the unit in every row after every round. Every task has exactly one end."""
+    """In every row and after every round, inflow equals payouts, refunds and burns, to the unit. Every task
+    has exactly one end.
+    """
     luck = streams(np.random.SeedSequence(seed), ROWS)
     market = Market(parameters, everybody, ROWS, ROUNDS, luck, AUCTIONS[auction])
     for _ in range(ROUNDS):

@@ -1,4 +1,6 @@
-"""Auctions of whole tables, compared with sorted asks and with bids made one by one."""
+"""Auctions that are computed for a whole table of asks at once. The results are compared with sorted asks and
+with bids made one by one.
+"""
 
 from typing import Any
 

@@ -22,8 +22,8 @@ PARAMETERS = MarketParameters()
     ],
 )
 def test_gas_is_what_the_contracts_use(default: int, calls: tuple[str, ...]) -> None:
-    """Each default is at least the measured gas, because some amounts cost more to write than the measured
-    ones. It is at most a quarter above the measured gas.
+    """Each default is at least the gas that the contracts' tests measured, and at most a quarter above it. It
+    may be above, because some token amounts take more gas to write than the amounts in those tests.
     """
     measured = sum(GAS[call] for call in calls)
     assert measured <= default <= 1.25 * measured

@@ -1,4 +1,6 @@
-"""A plan: the grid of a question, its chunks, refused questions, and the rows of a chunk."""
+"""Tests of a sweep's plan: the points of its grid, its chunks, the questions that are refused, and the rows
+that playing a chunk gives.
+"""
 
 from __future__ import annotations
 

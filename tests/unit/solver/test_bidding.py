@@ -139,8 +139,9 @@ def test_the_risk_of_delay_makes_the_floor_worth_its_while() -> None:
 
 
 def test_a_false_challenge_costs_gas_two_replays_and_the_stakes_capital_for_a_game() -> None:
-    """Each of two replays takes 5 s and costs 2 units a second. The game takes 390,000 gas, at 10 units for
-    670,000 gas. The stake of 500 units is locked for 2,100 s, and its capital costs a tenth per 50 s.
+    """Each of two replays takes 5 s and costs 2 units a second. The game takes 390,000 gas; the price of gas
+    is 10 units for every 670,000 gas. The stake of 500 units is locked for 2,100 s, and its capital costs a
+    tenth per 50 s.
     """
     assert game_cost(TERMS, 1e6, COSTS) == 20 + 1 + 6
     assert game_cost(TERMS, 1e6, replace(COSTS, capital=0.1 * YEAR / 50)) == 27 + 2_100

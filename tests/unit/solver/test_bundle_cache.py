@@ -218,8 +218,8 @@ def test_what_an_earlier_attempt_has_fetched_takes_no_room_again(
 def test_a_bundle_that_does_not_fit_beside_other_candidates_waits(
     context: Context, posted: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The fetch raises NoRoomYet while a candidate that no bid needs lies on the disk, and TensorsTooLarge
-    without that candidate.
+    """While another candidate that no bid needs lies on the disk, the fetch raises NoRoomYet, because that
+    candidate may soon be deleted. Without that candidate, the fetch raises TensorsTooLarge.
     """
     size = 2 * 300 * 4 + 4
     other = context.candidates / ("a" * 64)

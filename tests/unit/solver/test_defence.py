@@ -112,7 +112,9 @@ def test_a_long_answer_makes_way_for_another_tasks_game_that_is_due_before(
 
 
 class Chain:
-    """Games 1, 2, … on task 7 as one node shows them, and the context of a solver that reads them."""
+    """A stub of the chain. It holds games 1, 2, … on task 7, as one node shows them, and makes the context of
+    a solver that reads them.
+    """
 
     def __init__(self) -> None:
         self.counted = self.known = 0
@@ -156,8 +158,8 @@ class Chain:
         yield self.block
 
     def mine(self, branch: str = "a", forks: int = 0) -> None:
-        """Add a block of `branch`. With `forks`, the newest `forks` blocks are first replaced by as many
-        blocks of `branch`.
+        """Add a block of `branch`. If `forks` is not 0, the newest `forks` blocks are first replaced by the
+        same number of blocks of `branch`.
         """
         number = self.block.number + 1
         parent = self.block.hash if not forks else f"{branch}{number - 1}"

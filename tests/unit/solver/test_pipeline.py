@@ -61,7 +61,7 @@ def kept(tmp_path: Path, store: GatedStore) -> RunStore:
 
 
 def always(_data: bytes) -> bool:
-    """Fail every write, like a full disk."""
+    """Says that every write fails, as on a full disk."""
     return True
 
 

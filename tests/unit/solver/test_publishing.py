@@ -69,7 +69,9 @@ class Noted(PublicPlace):
 
 
 class Scene:
-    """The finished run of the tiny task, with nothing committed, and its bundle among the solver's bundles."""
+    """The finished run of the tiny task, of which nothing is committed yet. The task's bundle is among the
+    solver's bundles.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.public = folder / "public"

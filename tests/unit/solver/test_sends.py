@@ -1,4 +1,6 @@
-"""Transactions sent beside the loop: one of each kind per task at a time, and no error is lost."""
+"""Transactions that are sent beside the solver's loop. A task sends at most one of each kind at a time, and
+no error is lost.
+"""
 
 from __future__ import annotations
 

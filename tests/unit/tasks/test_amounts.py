@@ -136,12 +136,13 @@ def test_a_stake_that_is_given_bounds_what_is_paid_from_it() -> None:
 
 
 def test_trust_costs_less_than_an_eighth_of_the_price_on_a_rollup() -> None:
-    """The expected figures, computed by hand in units of the budget. The condition n / K >= (G + p / K) / (h
-    (S - R + p)) gives a stake S of 28.05 plus the reward.
+    """The expected figures, computed by hand in units of the budget. The price p and the gain G are both one
+    budget. Three seats replay n = 3 of the K = 60 segments, and h = 0.7 is the honest share. Let S be the
+    stake and R the reward. The condition n / K >= (G + p / K) / (h (S - R + p)) gives S = 28.05 + R.
 
-    If the cheater also gets the price back, and the chances of three seats are exact, S is 29.4 plus the
-    reward and the restitution. The retrainers' reward is 3 and the restitution is 1, so S is 33.4. Fees are 3
-    x 1.1 / 60, and capital is 33.4 x 10 % x 5 / 365.
+    If the cheater also gets the price back, and the chances of three seats are computed exactly, S is 29.4
+    plus the reward and the restitution. The retrainers' reward is 3 and the restitution is 1, so S is 33.4.
+    Fees are 3 x 1.1 / 60, and capital is 33.4 x 10 % x 5 / 365.
     """
     made = on_l2()
     audit = Audit(60, 1, 3, 7 * ONE // 10)

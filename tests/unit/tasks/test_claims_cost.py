@@ -9,7 +9,8 @@ from protocol.tasks.amounts import YEAR, derive
 from tests.unit.tasks.priced import DAY, on_l2
 
 CLAIM = RECOMMENDED.draw_delay + 2 * DAY + 2 * move_time(RECOMMENDED, DAY)
-"""Seconds by which a claim delays a task, if it is made in the last second and seats have a day to attest.
+"""Seconds by which a claim delays a task, if the seat makes it in the last second of its time to attest, and
+this time is a day.
 
 This is the time for the claim's draw, votes, objection and openings, and for attesting again.
 """

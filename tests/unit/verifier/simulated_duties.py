@@ -1,4 +1,5 @@
-"""A verifier's seats, answers and games in simulated time, on a machine that runs at a third of its rates.
+"""A verifier's seats, answers and games in simulated time. The simulated machine runs at a third of the rates
+that the node assumes, which is as slow as `SAFETY` allows for.
 
 The node's real `finds_worker`, `first_due` and `may_begin` decide which job gets a worker and whose step
 begins. Each time the simulated node looks at the chain, jobs are offered with the node's deadlines. A running
@@ -24,7 +25,9 @@ EPSILON = 1e-6
 
 @dataclass(eq=False)
 class Piece:
-    """A replay, an answer or a move. `steps` are the seconds of its steps, computed one after the other."""
+    """A replay, an answer or a move. It consists of steps that run one after the other; `steps` holds the
+    seconds that each of them takes.
+    """
 
     steps: Sequence[float]
     until: float
@@ -33,10 +36,11 @@ class Piece:
 
 @dataclass(eq=False)
 class Duty:
-    """Work that is asked for at `asked` and due within the engagement's seconds.
+    """Work that is asked for at the time `asked` and must be done within `engagement.seconds`.
 
     The pieces of a seat or an answer are offered together and end in one transaction. The pieces of a game
-    come one after the other, each with a transaction. The game's clock stops while the challenger `thinks`.
+    come one after the other, each with a transaction. The game's clock stops while the challenger thinks, for
+    the seconds in `thinks`.
     """
 
     engagement: Engagement
@@ -201,8 +205,9 @@ class Machine:
 
 
 def random_duties(random: Random, clocks: Clocks) -> tuple[list[Duty], list[Standing]]:
-    """Duties, and the offers of accounts that are drawn repeatedly. The duties are seats, answers and games
-    that are asked for at random times, and the seats of these accounts.
+    """Return two lists: random duties, and the offers of the accounts that are drawn repeatedly. The duties
+    are seats, answers and games that are asked for at random times; and, in addition, the seats for which
+    these accounts are drawn.
 
     Each draw gives an account as much work as its offer accepts. The windows of all other duties are not set
     here; the caller chooses them.

@@ -1,4 +1,6 @@
-"""Which open game an accused seat names in place of an answer, and when it answers despite having a game."""
+"""When a seat is accused: which open game it names in place of an answer, and when it answers although it has
+an open game.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def test_a_game_on_the_segment_or_a_blind_one_is_named(context: Context, segment
 
 
 def test_with_a_game_on_an_earlier_segment_it_does_both(context: Context) -> None:
-    """The seat replays from the solver's checkpoint, so its states may still equal the solver's."""
+    """If the open game is on an earlier segment, the seat names the game and also answers. It can answer
+    because it replays from the solver's checkpoint, so its states may still equal the solver's.
+    """
     play(context, SEGMENT - 1, seat=NO_SEAT)
     assert due(context) == [ANSWER, CONTEST]
 

@@ -136,7 +136,9 @@ def test_a_segment_that_was_checked_before_the_draw_is_replayed_for_the_seats_di
 
 
 def test_a_digest_under_another_draws_seed_is_of_no_use(database: Database) -> None:
-    """After a re-organisation the same seat may be drawn again, with another salt."""
+    """After a re-organisation the same seat may be drawn again, with another salt. Digests that were made for
+    the earlier draw are then not attested.
+    """
     scene = Scene(database, Replays())
     for segment in (1, 2, RESULT):
         scene.replay(DRAWN, segment)
@@ -205,9 +207,9 @@ def test_what_a_challenged_solver_withholds_is_attested_by_ones_own_run(database
 def test_a_challenged_task_is_run_after_other_own_seats_and_only_for_one_that_can_attest(
     database: Database,
 ) -> None:
-    """The run of a challenged task comes after the own seats of other tasks. It comes before the segments of
-    others' seats, because a whistleblower may never finish these segments. There is no run if no own seat can
-    attest any more.
+    """Tests when this verifier runs a challenged task itself. The run comes after the work for its own seats
+    in other tasks. It comes before the segments of others' seats, because a whistleblower may never finish
+    these segments. If none of the verifier's own seats can attest any more, there is no run.
     """
     scene = Scene(database, Withheld(), whistleblow=True)
     scene.due(DRAWN)
@@ -242,7 +244,8 @@ def test_a_seat_that_has_claimed_waits_for_its_jury(database: Database) -> None:
 
 
 def test_replays_of_own_seats_are_due_and_all_others_come_after_what_is_due(database: Database) -> None:
-    """Two own seats are due within 30 s. One has segments 1 and 2, the other has segment 2.
+    """Two of the verifier's own seats must be attested within 30 s. One seat has segments 1 and 2, the other
+    has segment 2. The replays for these seats have a deadline, and all other replays have none.
 
     A step takes one second, because work is reckoned at a third of the rates.
     """
@@ -269,7 +272,7 @@ def test_replays_of_own_seats_are_due_and_all_others_come_after_what_is_due(data
 
 
 class Asked(Withheld):
-    """Notes which segments are asked for."""
+    """A stub that records which segments are requested from the solver."""
 
     def ask(self, _committed: Committed, segments: Sequence[int], seconds: float) -> None:
         assert seconds == PERIOD / 8

@@ -199,8 +199,9 @@ def test_a_challenge_that_only_asks_is_not_the_solvers_and_goes_on_against_it(tm
 
 
 def test_a_challenge_that_only_asked_makes_room_for_one_of_the_solver(tmp_path: Path) -> None:
-    """The account's look accused a seat, so the challenge that only asked is over. Now the look is accused in
-    turn, so the account may have to play a game against the solver.
+    """A new challenge against the solver replaces a finished challenge of the same look that only asked for a
+    step tree. A look needs this if it has accused a seat, so that its asking is over, and is then accused in
+    turn: its account may have to play a game against the solver.
     """
     database = opened(tmp_path)
     asking = Challenge(4, LOOK, ACCOUNT, 2, A, A + B, asks=True)

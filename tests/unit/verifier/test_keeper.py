@@ -71,7 +71,7 @@ class Scene:
         self.found(bytes([7]) * 32)
 
     def found(self, root: bytes) -> None:
-        """Set the root that the look's own replay has found under the revealed salt."""
+        """Set `root` as the root that the look's own replay has found, given the revealed salt."""
         self.database.put_digest(1, salt_hash(TOLD.salt), 2, VIEW.root, root)
 
     def seen(self, status: TaskStatus = TaskStatus.SUBMITTED) -> Observation:

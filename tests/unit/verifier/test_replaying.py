@@ -198,8 +198,8 @@ def test_a_result_that_is_not_served_and_not_true_is_different(tmp_path: Path) -
 
 
 def test_a_false_result_that_is_served_is_held(tmp_path: Path) -> None:
-    """A false result that is served is found equal if it is the committed one. Only replays find which
-    segment is false.
+    """The solver serves a false result, which is the result that it committed. The audit of this result finds
+    it equal. Only replays find which segment is false.
     """
     told = Told(CHEATING, checkpoint_roots(CHEATING))
     assert replayer(tmp_path, told).audit(committed(CHEATING), RESULT) == Equal(digests(CHEATING, RESULT))
@@ -287,7 +287,9 @@ class Flipping:
 
 
 def test_a_bit_that_flips_while_digests_are_made_is_in_no_digest(tmp_path: Path) -> None:
-    """The run from the start is as committed. The bit flips in the second replay, which is made for the digests."""
+    """The first replay, which is the run from the start, agrees with the commitment. The bit flips in the
+    second replay, which makes the digests. This raises an error, and the next audit makes the right digests.
+    """
     told = Told(HONEST)
     replayer(tmp_path, told).audit(committed(HONEST), 2, ())
     flipping = Replayer(PROGRAM, Flipping(6), tiny.STEPS, replayer(tmp_path, told)._states, told)
@@ -401,7 +403,9 @@ class Counting(HonestExecutor):
 
 
 def restarted(folder: Path, told: Told) -> tuple[Replayer, Database, Counting]:
-    """The replayer of a process that has just started on the folder, with its database and its executor."""
+    """A replayer with the data in `folder`, as after a restart of the process. Returns the replayer, its
+    database and its executor.
+    """
     database, executor = Database(folder / "verifier.sqlite", Identity("a", "b", "c")), Counting()
     states = States(
         tiny.TASK, PROGRAM, executor, tiny.STEPS, tiny.initial, database, BlobStore(folder / "blobs")

@@ -304,7 +304,9 @@ def test_a_listening_port_of_this_machine_hears_nothing() -> None:
 def test_a_name_that_leads_elsewhere_after_its_check_is_connected_to_what_was_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The name is looked up once for each request."""
+    """A request looks the name up only once, and connects only to the addresses that it has checked. The name
+    leads elsewhere after that.
+    """
     connected: list[str] = []
 
     async def refuse(_backend: object, host: str, *_: object) -> None:

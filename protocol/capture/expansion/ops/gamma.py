@@ -1,5 +1,5 @@
-"""The logarithm of the gamma function and its derivatives, by Stirling's series. Negative arguments are first
-reflected; small ones are then raised by the recurrence.
+"""The logarithm of the gamma function and its derivatives, by Stirling's series. A negative argument is first
+reflected. If the argument is then too small for the series, the recurrence raises it.
 """
 
 from __future__ import annotations

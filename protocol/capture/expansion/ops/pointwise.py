@@ -67,7 +67,9 @@ def nan_to_num(
 
 @expands(aten.hypot.default)
 def hypot(x: Tensor, y: Tensor) -> Tensor:
-    """sqrt(x^2 + y^2), as the larger magnitude times a root near 1, so that no square overflows."""
+    """sqrt(x^2 + y^2), computed as a * sqrt(1 + (b / a)^2), where a is the larger and b the smaller of |x|
+    and |y|. So no square overflows.
+    """
     large, small = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
     ratio = small / torch.where(large == 0, 1.0, large)
     return torch.where(large == math.inf, large, large * (ratio * ratio + 1).sqrt())

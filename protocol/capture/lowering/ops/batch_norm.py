@@ -140,7 +140,7 @@ def batch_norm_grad(
 
 
 def _by_factor(lowering: Lowering, x: View, gradient: Value, rstd: Value, gain: Optional) -> View:
-    """The gradient of x for fixed statistics: g (rstd gain)."""
+    """The gradient of x for fixed statistics: `gradient * (rstd * gain)`."""
     b = lowering.builder
     factor = rstd if gain is None else b.mul(rstd, gain.elements(b))
     whole = b.mul(gradient, b.reshape(factor, (*factor.shape, 1)))
@@ -210,7 +210,7 @@ def _inverse_deviation(b: Builder, variance: Value, eps: float) -> Value:
 
 
 def _planes(lowering: Lowering, x: View) -> Value:
-    """The elements of x, [N, C, …], as [N, C, S], where S is the product of the other axes."""
+    """Reshape x from [N, C, …] to [N, C, S], where S is the product of the sizes of the other axes."""
     b = lowering.builder
     whole = x.elements(b)
     return b.reshape(whole, (*x.shape[:2], whole.type.elements // (x.shape[0] * x.shape[1])))

@@ -139,7 +139,7 @@ def _channel_sums(lowering: Lowering, x: Value) -> Value:
 
 
 def _table(lowering: Lowering, x: View, width: int) -> Value:
-    """The elements as f32 [elements / width, width]."""
+    """The elements of x as an f32 table of shape [elements / width, width]."""
     values = require_f32(x).elements(lowering.builder)
     return lowering.builder.reshape(values, (values.type.elements // width, width))
 

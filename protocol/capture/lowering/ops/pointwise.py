@@ -21,7 +21,7 @@ aten = torch.ops.aten
 
 @lowers(aten.add.Tensor, aten.add.Scalar)
 def add(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, alpha: Scalar = 1) -> View:
-    """x + alpha y: a product and a sum, each rounded. For bool, the logical or of x and y."""
+    """x + alpha y: a product and a sum, each rounded. For bool, the result is `x or y`."""
     if lowering.dtype_of(node) is DType.BOOL and alpha == 1:
         either = lowering.builder.or_(lowering.operand(x, DType.BOOL), lowering.operand(y, DType.BOOL))
         return shaped(lowering, node, View.of(either))
@@ -42,7 +42,7 @@ def rsub(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, alpha:
 
 @lowers(aten.mul.Tensor, aten.mul.Scalar)
 def mul(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand) -> View:
-    """x times y; for bool, the logical and of x and y."""
+    """x times y. For bool, the result is `x and y`."""
     if lowering.dtype_of(node) is DType.BOOL:
         both = lowering.builder.and_(lowering.operand(x, DType.BOOL), lowering.operand(y, DType.BOOL))
         return shaped(lowering, node, View.of(both))
@@ -87,8 +87,8 @@ def lerp(lowering: Lowering, node: torch.fx.Node, x: View, y: View, weight: Oper
 
 @lowers(aten.pow.Tensor_Scalar)
 def power(lowering: Lowering, node: torch.fx.Node, x: View, exponent: Scalar) -> View:
-    """x^exponent, by multiplication from the left; an exponent that ends in a half adds a last factor
-    sqrt(x). A negative exponent gives 1 / x^|exponent|.
+    """x^exponent, as a product of factors x, multiplied from left to right. If the exponent is a whole number
+    plus 1/2, the last factor is sqrt(x). A negative exponent gives 1 / x^|exponent|.
     """
     b = lowering.builder
     size = abs(float(exponent))

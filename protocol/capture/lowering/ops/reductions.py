@@ -172,8 +172,8 @@ def cumulative_sum(
 
 
 def _sum(lowering: Lowering, x: View, axes: Axes) -> Value:
-    """The f32 sum for each kept element. Leading axes are summed as the columns of a table, all other axes as
-    its rows.
+    """The f32 sum for each kept element. If the reduced axes are the leading ones, but not all axes, each sum
+    is over a column of a table. Otherwise each sum is over a row.
     """
     b = lowering.builder
     chosen = axes_of(x, axes)

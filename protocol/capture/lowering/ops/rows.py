@@ -19,8 +19,8 @@ Axes = Sequence[int] | int | None
 
 
 def rows_of(lowering: Lowering, x: View, axes: Axes) -> View:
-    """The elements of `x` as a matrix. Its first axis combines the axes that are kept, its second axis those
-    that are reduced (`axes`).
+    """The elements of `x` as a matrix. The first axis of the matrix combines the axes of `x` that are kept.
+    The second axis combines the axes that are reduced (`axes`).
     """
     chosen = axes_of(x, axes)
     kept = [axis for axis in range(len(x.shape)) if axis not in chosen]

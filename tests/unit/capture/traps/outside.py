@@ -1,4 +1,6 @@
-"""Steps that leave state on tensors, modules or packages; checks for compilation; TorchScript."""
+"""Traps of three kinds: steps that leave state on tensors, modules or packages; steps that check whether they
+are being compiled; and steps that use TorchScript.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +173,7 @@ def a_function_of_torchscript_that_is_optimised() -> Made:
 
 
 def halved_where_rare(x: Tensor, rare: Tensor) -> Tensor:
-    """Half of x where any of `rare` is set."""
+    """Half of x if any element of `rare` is set, otherwise x."""
     if bool(rare.any()):
         x = x * 0.5
     return x
