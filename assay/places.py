@@ -53,7 +53,7 @@ def place_of(settings: AssaySettings, client: Client | None) -> Place:
 
 
 def sold_at(client: Client, description: Plan) -> list[Sold]:
-    """The sold tasks from which a default budget follows; none if the file gives a budget. Raises
-    ChainError.
+    """The sold tasks from which a default budget is derived. The list is empty if the task's description
+    gives a budget. Raises ChainError.
     """
     return [] if description.terms.budget is not None else sold(recent_tasks(client))

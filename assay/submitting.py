@@ -192,7 +192,7 @@ def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) ->
 
 
 def escrow_of(client: Client, terms: Terms) -> int:
-    """Token units that posting locks."""
+    """The token units that are locked when the task is posted."""
     return terms.escrow(client.deployment.parameters.draw_fee)
 
 

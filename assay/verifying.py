@@ -1,5 +1,5 @@
-"""`assay verify`: computes a task's segments again and compares them with the chain; also compares a proof
-and a file of weights.
+"""`assay verify`: computes a task's segments again and compares them with the chain. Given a proof, it also
+compares the proof with the chain, and a file of weights with the proof.
 
 Anyone can do this, without an account or a stake. If all segments are replayed, none of the solver's states
 are needed. The output says what was not checked.

@@ -47,7 +47,7 @@ def rows() -> list[Row]:
 
 
 def write(folder: Path, name: str) -> None:
-    """Write the bundle of a GPT's step; `name` is the size."""
+    """Write the bundle of the step of a GPT to `folder`. `name` says which size of GPT, for example "11M"."""
     from benchmarks.gpt import captured
     from protocol.tasks.bundles import Bundle, write_bundle
 

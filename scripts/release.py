@@ -138,8 +138,8 @@ def standard_json(name: str, compiled: Path, root: Path) -> dict[str, Any]:
     """The input for solc (--standard-json), sources included, that reproduces a contract's code.
 
     Code that solc generates from the IR depends on the numbering of syntax nodes, and therefore on all files
-    of the run. Forge compiles all files with the same settings together, so the input contains all of them.
-    `root` contains the sources that the artifacts' metadata names.
+    of one run of solc. Forge puts all files that have the same settings into one run, so the input contains
+    all of those files. `root` contains the sources that the artifacts' metadata names.
     """
     artifacts = {name: contract_data.artifact(compiled, name) for name in contract_data.DEPLOYED}
     settings = _settings(artifacts[name])

@@ -42,7 +42,7 @@ STATES_SHARE = 8
 at most 1/`STATES_SHARE` of the machine's memory.
 """
 ASKING = (Phase.STEP, Phase.FRAME, Phase.SPLIT)
-"""Phases in which it may be the solver's turn without an open demand."""
+"""Phases in which the solver may have to move although no demand is open."""
 
 
 class Defence:
@@ -242,7 +242,7 @@ class Defence:
         self._others = {number: task for number, task in self._others.items() if number <= self._seen}
 
     def _stop_at(self, block: Block) -> None:
-        """Remember the block of a look that has read all games."""
+        """Remember the block in which `_look` has just read all games."""
         if self._stops and self._stops[-1][0] == block.number:
             self._stops.pop()
         self._stops.append((block.number, block.hash, self._seen))

@@ -1,5 +1,5 @@
-"""The gas of the parties' duties: sums over the calls in `presets/gas.json`, as the contracts' tests measure
-them.
+"""The gas of the parties' duties. Each duty's gas is a sum over calls. `presets/gas.json` has the gas of each
+call, as the contracts' tests measure it.
 
 That file repeats some figures of tests/vectors/gas.json under the same names. A test compares the two.
 """

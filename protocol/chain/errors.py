@@ -1,4 +1,4 @@
-"""Errors of the chain package. `protocol.errors` draws the tree of all errors."""
+"""Errors of the chain package. The docstring of `protocol.errors` shows the tree of all errors."""
 
 from __future__ import annotations
 

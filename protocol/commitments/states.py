@@ -24,7 +24,7 @@ class Checkpoint:
 
     @cached_property
     def trees(self) -> tuple[Tree, ...]:
-        """One chunk tree per tensor, in order, to open chunks."""
+        """One tree over chunks for each tensor, in the tensors' order. The trees serve to open chunks."""
         return tuple(tensor_tree(tensor.data) for tensor in self.tensors)
 
     @cached_property

@@ -51,7 +51,9 @@ SENDS = ("rpc", "account", "dev_account", "password_file", "deployment")
 
 
 class _Command(TyperCommand):
-    """A command that rejects negative numbers as arguments, which the parser would take for options."""
+    """A command that rejects negative numbers among its arguments. Without this check, the parser would take
+    a negative number for an option.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments. Raises BadParameter, a usage error, for a negative number."""

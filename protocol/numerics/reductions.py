@@ -15,11 +15,13 @@ from protocol.numerics.types import canonical
 
 SUM_BITS = 30
 FLOAT64_TERMS = 1 << (53 - SUM_BITS)
-"""How many terms m, each with |m| <= 2^30, a float64 accumulator adds exactly in any order."""
+"""The number of terms that a float64 accumulator adds exactly in any order, if every term m has |m| <= 2^30."""
 
 
 def sum_f32(x: Tensor, axis: int = -1) -> Tensor:
-    """f32 round((sum m_30(x)) * 2^(e-30)) along `axis`, one rounding; NaN if the row holds NaN or an infinity."""
+    """f32 sum along `axis`: round((sum m_30(x)) * 2^(e-30)), with a single rounding. arithmetic.md defines
+    m_30 and e, the row's exponent. NaN if the row holds NaN or an infinity.
+    """
     e = exponent(x, axis)
     whole = whole_in_row(x, e, SUM_BITS)
     if x.shape[axis] <= FLOAT64_TERMS:

@@ -36,8 +36,8 @@ def decode_index(attributes: bytes) -> int:
 
 
 def encode_byte(value: int) -> bytes:
-    """Attributes of `concat`, for which `value` is the axis, and of `quantise`, `to_fixed` and
-    `round_scaled`, for which it is p.
+    """Attributes of `concat`, for which `value` is the axis; and of `quantise`, `to_fixed` and
+    `round_scaled`, for which `value` is the p of the table.
     """
     return codec.u8(value)
 

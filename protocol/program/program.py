@@ -101,7 +101,7 @@ class Program:
 
     @cached_property
     def id(self) -> bytes:
-        """The program id, 32 bytes. A task's terms and call instructions commit to it."""
+        """The program id, 32 bytes. The terms of a task commit to it, and so do `call` instructions."""
         return self.opening.id
 
     def open_instruction(self, number: int) -> InstructionOpening:
@@ -218,7 +218,7 @@ class Program:
 
 
 def decode_closure(items: Sequence[bytes], names: Mapping[bytes, str] = MappingProxyType({})) -> Program:
-    """Decode the programs of a closure, `[q.encode() for q in p.closure()]`, and return the last one, p.
+    """Decode a closure and return its last program, p. `items` is `[q.encode() for q in p.closure()]`.
 
     `names` maps program ids to display names. Raises `EncodingError`.
     """

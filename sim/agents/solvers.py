@@ -19,8 +19,8 @@ from sim.parameters import MarketParameters
 
 
 class Bidding(NamedTuple):
-    """What bidders see: the parameters; each bidder's cost of honest training, (members, rows); and each
-    bidder's random share of the markup, from 0 to 2 with mean 1.
+    """What bidders see: the parameters; `cost`, each bidder's cost of honest training; and `uniform`, each
+    bidder's random share of the markup, from 0 to 2 with mean 1. Both arrays have the shape (members, rows).
     """
 
     parameters: MarketParameters
@@ -68,7 +68,9 @@ class Solver:
     name: ClassVar[str] = "honest"
 
     def bid(self, view: Bidding) -> Floats:
-        """The asks of all members, (members, rows) token units. An ask above the budget is not a bid."""
+        """The asks of all members in token units, as an array (members, rows). An ask above the budget is not
+        a bid.
+        """
         effort = self.expected_effort(view.parameters)
         return (effort + effort * view.parameters.markup * view.uniform) * view.cost
 
@@ -103,7 +105,7 @@ class Solver:
 
 @dataclass(frozen=True)
 class Lazy(Solver):
-    """Invents the share `share` of all segments and saves the cost of training them."""
+    """Invents some of the segments, and saves the cost of training them. `share` is their share of all segments."""
 
     name: ClassVar[str] = "lazy"
     share: float = 0.1

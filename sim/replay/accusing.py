@@ -52,7 +52,7 @@ class Looked:
     def accuse(self) -> None:
         """Make all accusations, answer those that can be answered, and take the locks once they are due.
 
-        Answerable accusations stay open if the scenario is `moot`.
+        If the scenario is `moot`, no accusation is answered: those that can be answered stay open.
         """
         made = [each for each in self._shown if each.accused or each.answered]
         for each in made:

@@ -19,8 +19,9 @@ class Reader:
         self._locks: set[int] = set()
         self._newest = 0
         self._accusations: set[int] = set()
-        """Locks of accusations' bonds. In the vault, their module is the audit board, as for registrations'
-        locks, so the module alone does not tell the two causes apart.
+        """Numbers of the locks that hold accusations' bonds. In the vault, the module of such a lock is the
+        audit board, and so is the module of a registration's lock. So the module alone does not tell which of
+        the two a lock is for.
         """
 
     def balances(self) -> dict[Place, int]:

@@ -236,10 +236,10 @@ def payoffs(
     seed: np.random.SeedSequence,
 ) -> Gains:
     """Gains if a share x of solvers cheats and a share y of verifiers replays. They come from two markets
-    with the same seed.
+    with the same seed: all solvers are honest in one and cheat in the other.
 
-    All solvers are honest in one market and cheat in the other. Verifiers' earnings are linear in x, because
-    a task has one solver.
+    The solver's gain is the difference between the two markets. The verifier's gain is the mean of its gains
+    in both, with the weights 1 - x and x: a task has one solver, so verifiers' earnings are linear in x.
     """
     honest, cheating = (
         simulate(Case(parameters, _people(parameters, false_share, rate, y)), runs=tasks, rounds=1, seed=seed)

@@ -195,8 +195,9 @@ def _multiple(segments: int, draws: int) -> float:
 
 
 def _least_honest(segments: int, gain: float) -> float:
-    """The least honest share with which the recommended stake deters cheating, or NaN if even a share of 1
-    does not. Bisection finds it, because the least stake falls as the honest share rises.
+    """The least honest share with which the recommended stake deters cheating. NaN if the stake does not
+    deter it even with a share of 1. The share is found by bisection, which works because the least stake
+    falls as the honest share rises.
 
     The price is not counted among the things that a cheater can lose.
     """

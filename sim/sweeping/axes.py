@@ -1,4 +1,4 @@
-"""Converts texts `name=values`, given with --param or to `sim.run`, into a study's axes."""
+"""Converts `name=values` texts into a study's axes. The texts come from --param or from a call of `sim.run`."""
 
 from __future__ import annotations
 

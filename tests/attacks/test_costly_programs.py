@@ -77,8 +77,8 @@ def test_rows_that_nothing_is_added_to_count() -> None:
 
 
 def test_a_step_costs_at_least_the_hashing_of_its_trace() -> None:
-    """Admission plans with a third of the machine's rates, and the other two thirds must cover traces. So a
-    step must cost at least as much as hashing its values.
+    """The admission assumes a third of the machine's rates; the other two thirds must suffice for traces. So
+    a step must cost at least as much as hashing its values.
     """
     b = Builder("wide")
     b.output(b.add(b.input(LARGE), b.constant(DType.F32, (), 1.0)))

@@ -27,8 +27,8 @@ gigabytes or more.
 
 
 def make(proxy: PeerProxy, mode: Mode, form: str) -> None:
-    """Give the peer the fault `mode`, in the form `form`, from the next request on. A two-faced peer lies to
-    the next connection.
+    """Give the peer the fault `mode`, in the form `form`, from the next request on. A two-faced peer lies on
+    every second connection, beginning with the next one.
     """
     proxy.mode, proxy.form = mode, form or None
     if mode == "two-faced" and next(proxy.connections) % 2 == 0:

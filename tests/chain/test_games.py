@@ -1,8 +1,8 @@
 """Whole games on the real contracts: with one wrong value in a step, the game ends at exactly that value.
 
-For each primitive of the digits step, at the top and inside every callee, a separate run is wrong in one
-element. `make test` plays a sample of these runs, `make test-heavy` all. Some changes have no effect; their
-runs are not played.
+There is one run for each primitive of the digits step, at the top and inside every callee. In this run, one
+element of the primitive's result is wrong. `make test` plays a sample of these runs, `make test-heavy` all.
+Some changes have no effect; their runs are not played.
 """
 
 from __future__ import annotations

@@ -81,7 +81,9 @@ def suspended(clients: tuple[Client, ...]) -> list[Client]:
 
 
 def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
-    """The only verifier is silent once. The verifier pays for one draw, and the escrow pays for eight."""
+    """The only verifier is silent in the first draw, and pays for it. The next eight draws find nobody; the
+    escrow pays for them. The task is then void, and the solver has its stake back.
+    """
     solver = Solver(scene)
     try:
         task = scene.sold()
@@ -101,8 +103,9 @@ def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
 
 
 def test_a_beacon_that_is_dead_ends_the_task_for_half_of_the_price(scene: Stage) -> None:
-    """A task without a draw can be challenged until it ends. A false challenger opens a game and then stays
-    silent. The solver plays the game until it is decided, and gets half of the challenger's bond.
+    """The beacon is dead, so the task has no draw. It can be challenged until it ends. A false challenger
+    opens a game and then stays silent. The solver plays the game until it is decided. It gets half of the
+    price, and half of the challenger's bond.
     """
     nobody = f"http://127.0.0.1:{free_port('127.0.0.1')}"
     solver, accuser = Solver(scene, relays=(nobody,)), scene.client("dev:2")

@@ -124,7 +124,9 @@ def call_of(name: str, r: Random) -> tuple[Program, dict[str, Attribute]] | None
 
 
 def filled(type_: TensorType, r: Random) -> Tensor:
-    """Ordinary numbers of any magnitude, random bits, or whole numbers; some elements are edge cases."""
+    """A random tensor. For f32, ordinary numbers of any magnitude, or random bits; in some calls, a few
+    elements are edge cases. For other types, whole numbers.
+    """
     count, generator = type_.elements, torch.Generator().manual_seed(r.getrandbits(31))
     if type_.dtype is not DType.F32:
         low, high = (-2, r.choice((3, 10, 100))) if type_.dtype is DType.I32 else (0, 256)

@@ -1,4 +1,5 @@
-"""Prints cosmic-ray's mutants of the Python files named, as JSON. Runs in the environment of the tools.
+"""Prints, as JSON, cosmic-ray's mutants of the Python files given as arguments. Runs in the environment of
+the tools.
 
 Operators that need arguments are left out, and so are mutants of annotations, which nothing evaluates at run
 time.

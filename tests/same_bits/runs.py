@@ -105,7 +105,7 @@ WITH_FUNCTIONS = tuple(
 convolutions.
 """
 MANY_THREADS = tuple(Machine(threads=count) for count in ("5", "8", "16"))
-"""More threads than these machines have cores, so that work is divided differently."""
+"""Machines with more threads than the tests' computers have cores, so that work is divided differently."""
 FEW = (
     Machine(),
     Machine("8"),
@@ -115,9 +115,9 @@ FEW = (
     Machine("1", "avx2", "AVX512_CORE_VNNI", "int8"),
     *WITH_FUNCTIONS[1:2],
 )
-"""Machines that together have every value of every setting, except the value "float64" of `products`. The
-runs that these machines are compared with have that value. One more machine has the second-best kernels of
-every kind, if this computer has them.
+"""Machines that together have every value of every setting, with one exception: none has "float64" as its
+`products`. The runs that these machines are compared with have that value. If this computer has second-best
+kernels of every kind, one more machine has them.
 """
 
 

@@ -1,7 +1,7 @@
-"""Write `databases/`. For each format of databases and journals, it has a dump, and what the code of that
-format's time reads from the dump.
+"""Write `databases/`. For each format that a database or the journal has had, the folder gets a dump in this
+format, and what the code of that time reads from the file.
 
-The code of a commit makes the dump: the commit's tree goes into a temporary folder (`git archive`), and
+The code of a commit makes both: the commit's tree goes into a temporary folder (`git archive`), and
 `databases/fill_*.py` runs there. Deterministic. Run as `python -m tests.vectors.generate_databases`, in a
 clone that has these commits. README.md has the format.
 """

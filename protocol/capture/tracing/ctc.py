@@ -74,8 +74,9 @@ def ctc_loss(
 
 
 def _of_softmax(log_probs: Tensor, spoken: Tensor) -> Tensor:
-    """Zeros [N] whose gradient is not zero. They add to the loss's gradient a term that torch's gradient has
-    too: torch assumes that the probabilities of each step come from a softmax, and so sum to one.
+    """Zeros [N], one for each row, whose gradient with respect to `log_probs` is not zero. Added to the loss,
+    they leave its value as it is and add a term to its gradient. torch's gradient has this term too, because
+    torch assumes that the probabilities of each step come from a softmax, and so sum to one.
     """
     chances = log_probs.exp()
     step = torch.arange(len(log_probs), device=log_probs.device).unsqueeze(1)

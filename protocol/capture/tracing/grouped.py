@@ -23,13 +23,13 @@ def grouped_product(
     bias: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """x times y, where the rows of x, the columns of y, or the terms that are summed are divided into groups.
-    `offs` holds the ends of the groups. Each group of rows or columns is multiplied by a matrix that belongs
+    """x times y, divided into groups. The groups consist of rows of x, of columns of y, or of the terms that
+    are summed; `offs` holds their ends. Each group of rows or columns is multiplied by a matrix that belongs
     to the group. Each group of terms gives a separate product.
 
-    Every row or column is multiplied by the matrices of all groups, and then only the product with its own
-    group's matrix is kept, so that no shape depends on the data. Rows or columns after the last group are
-    zero; torch does not write these.
+    Every row or column is multiplied by the matrices of all groups, and then only the product with the matrix
+    of its group is kept, so that no shape depends on the data. Results for rows or columns after the last
+    group are zero; torch leaves these results unwritten.
     """
     if offs is None:
         product = torch.bmm(x, y)

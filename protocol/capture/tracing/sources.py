@@ -41,8 +41,9 @@ HIDDEN = (
     contextlib.__file__,
 )
 """The places whose code is not the submitter's: the folders of torch and of `protocol.capture`, and the file
-of contextlib, whose code runs when their contexts are entered. From the innermost frame outwards, the first
-frame outside these places is the submitter's.
+of contextlib, whose code runs when a context of torch or of `protocol.capture` is entered. To find the
+submitter's line, the frames are read from the innermost outwards; the first frame outside these places is the
+submitter's.
 """
 SOURCE_KEY = "source"
 """Key in `node.meta`: the source line."""
@@ -186,8 +187,8 @@ def source_here() -> str:
 
 
 def require_one_derivative(of: str) -> None:
-    """Refuse a backward pass that is to be differentiated again, as with `create_graph`. `of` says in the
-    refusal what the backward pass belongs to, for example a recurrent layer.
+    """Refuse a backward pass that is to be differentiated again, as with `create_graph`. `of` names the
+    operation whose backward pass this is, for example "a recurrent layer"; the refusal quotes this name.
     """
     if torch.is_grad_enabled():
         raise CaptureError([second_derivative(of, source_here())])

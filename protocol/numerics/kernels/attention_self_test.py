@@ -52,7 +52,9 @@ def failure_of_class(chain: Fused, plan: Plan) -> str | None:
 
 
 class Plain:
-    """Attention computed function by function; the two passes share their probabilities."""
+    """Computes attention one operation after another, on whole tables. The forward pass and the backward pass
+    share the probabilities.
+    """
 
     def __init__(self) -> None:
         self._known: list[tuple[Forward, tuple[Tensor, Tensor]]] = []
@@ -139,9 +141,10 @@ def _change(form: Form, hidden: Tensor) -> Change:
 
 
 def _hidden(m: int, n: int) -> Tensor:
-    """bool [3, M, N], the hidden keys of each head.
+    """bool [3, M, N]: whether a key is hidden from a query, for each of the three heads.
 
-    Head 0: later keys. Head 1: any keys but the first. Head 2: later keys, and for the second query all keys.
+    Head 0: later keys are hidden. Head 1: keys anywhere are hidden, but never the first one. Head 2: later
+    keys are hidden, and from the second query all keys.
     """
     causal = torch.ones(m, n, dtype=torch.bool, device="cpu").triu(max(n - m, 0) + 1)
     anywhere = _mixed(7, (m, n)) > 2.0
@@ -152,7 +155,9 @@ def _hidden(m: int, n: int) -> Tensor:
 
 
 def _tokens(seed: int, rows: int, columns: int) -> Tensor:
-    """f32 [3, rows, columns], strided as in a model; the last query of the last head holds an infinity."""
+    """f32 [3, rows, columns], strided as in a model. With seed 0, which is for the queries, the last query of
+    the last head holds an infinity.
+    """
     x = _mixed(seed, (rows, 2 * HEADS, columns))[:, 1::2].transpose(0, 1)
     x[1, 1::3] *= 2.0**20
     x[1, 2::3] *= 2.0**-60

@@ -128,8 +128,8 @@ def convolutional() -> Training:
 
 
 class Translator(nn.Module):
-    """Encoder and decoder with Bahdanau attention. `forced` is the share of the letters fed to the decoder
-    that come from the target; the others are its predictions.
+    """Encoder and decoder with Bahdanau attention. The first letter fed to the decoder comes from the target.
+    Each later letter comes from the target with chance `forced`, and is otherwise the decoder's prediction.
     """
 
     def __init__(self, forced: float) -> None:
@@ -259,7 +259,7 @@ class TemporalBlock(nn.Module):
 
 
 class Convolved(nn.Module):
-    """An embedding of letters, layers over [B, C, T], and scores of the next letter."""
+    """Embeds letters, applies `layers` to a tensor [B, C, T], and scores the next letter."""
 
     def __init__(self, layers: nn.Module) -> None:
         super().__init__()

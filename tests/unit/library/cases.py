@@ -55,8 +55,8 @@ WIDE = {"kernel_x": 5, "stride_x": 3, "padding_x": 1, "dilation_x": 1}
 """Attributes for the width that differ from those for the height."""
 
 T, B, H = 18, 2, 3
-"""Steps, rows and width of recurrent layers. T exceeds 16, the largest number of calls of one repeat that a
-frame may have.
+"""Steps, rows and width of recurrent layers. A frame may have at most 16 calls of one repeat, and T exceeds
+this limit.
 """
 RECURRENT = [
     Case("lstm", (f32(T, B, 4 * H), f32(B, H), f32(B, H), f32(4 * H, H), f32(4 * H)), {"px": 13, "py": 13}),

@@ -63,8 +63,8 @@ def used(home: Home, *deployments: Deployment) -> None:
 
 
 def former(home: Home, deployment: Deployment) -> Path:
-    """Create the account's data in the folder that early releases used, which knew only one deployment per
-    chain. Returns the folder.
+    """Create the account's data of `deployment` in the folder that early releases used. Those releases knew
+    only one deployment per chain. Returns the folder.
     """
     folder = home.folder("solver", PLAIN)
     Database(folder / "solver.sqlite", Identity(GENESIS, deployment.addresses.market, ME)).close()

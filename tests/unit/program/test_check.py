@@ -182,7 +182,7 @@ def test_broken_programs_are_refused(why: str) -> None:
 
 
 def nested(levels: int) -> Program:
-    """A program with `levels` frames below its own."""
+    """A program that calls a program, which calls another, and so on: the calls are nested `levels` deep."""
     b = Builder(f"level {levels}")
     x = b.input(HALF)
     b.output(b.call(nested(levels - 1), x)[0] if levels else b.neg(x))

@@ -1,4 +1,6 @@
-"""Accounts derived from a draw's seed: the order of slots, tries, bound accounts, and the picks of looks."""
+"""How accounts are drawn with a draw's seed: the order of the slots, the limit on tries, the exclusion of
+bound accounts, and the picking of looks.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,9 @@ def test_seats_stay_empty_where_everybody_is_bound(bound: list[int]) -> None:
 
 
 def test_a_draw_tries_256_slots() -> None:
-    """Only one account is free. The 257th number of the seed is the first that names this account's slot, so
-    the account is not drawn. If the first word of the stream is skipped, that number becomes the 256th, and
-    the account is drawn.
+    """A draw uses at most 256 numbers of its seed. Only one account is free, and the 257th number is the
+    first that names this account's slot, so the account is not drawn. If the first word of the seed is
+    skipped, that number becomes the 256th, and the account is drawn.
     """
     slots, bound = [1] * 400, range(1, 400)
     seed = next(seed for seed in seeds(3_000) if first(seed, 400, 257) == 256)

@@ -45,7 +45,7 @@ def test_sentences_give_what_was_measured(answer: Verdict) -> None:
 
 
 def test_seat_of_one_segment_is_the_plain_game() -> None:
-    """With K = q = 1 the seat is the plain inspection game."""
+    """With one segment in the task and one segment in the seat (K = q = 1), the seat is the plain inspection game."""
     one = seat(segments=1, segments_per_verifier=1, verifiers=1, false_share=1.0, diligence=0.995)
     reward, cost, replay, fee = one.parameters.reward, one.parameters.game_cost, 66 * TOKEN, 2 * TOKEN
     assert one.hit == 1

@@ -18,7 +18,10 @@ def test_each_account_has_its_own_fee_and_each_task_a_draw() -> None:
 
 
 def test_hiring_the_deterring_stake_costs_the_gain() -> None:
-    """By the default offer without gas, a seat costs 2.7 tokens per 1,000 tokens of stake."""
+    """If the honest accounts together have exactly the deterring stake for a gain, hiring all of them costs
+    that gain. The accounts' least fees follow the verifier's default offer, without gas: 2.7 tokens a seat
+    per 1,000 tokens of stake.
+    """
     settings = VerifierSettings()
     stake = deterring_stake(gain=1000 * TOKEN, capital_rate=0.1, seconds=settings.period)
     assert stake == pytest.approx(365_000 * TOKEN)

@@ -45,7 +45,9 @@ def with_just_the_time(tasks: list[Task], clocks: Clocks, random: Random, test: 
 
 
 def late(number: int, test: Test, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether a game is lost on time in random set `number`, which `test` accepts."""
+    """Whether the solver is too late in a game of random set `number`. The windows of the set are lengthened
+    only until `test` accepts it.
+    """
     random = Random(number)
     clocks = Clocks(random.choice((0.0, 2.0, random.uniform(0, 15))), random.choice((0.25, 0.5, 2.0)))
     tasks = with_just_the_time(random_tasks(random), clocks, random, test)

@@ -85,7 +85,9 @@ def fetched(folder: Path, bundle_hash: bytes, limits: Limits | None = None) -> B
 
 
 def rewrite(folder: Path, change: Callable[[Manifest], None]) -> bytes:
-    """Change the manifest in place. Return its new hash, so that only the change itself can be refused."""
+    """Change the manifest in place, and return its new hash. A fetch with this hash does not fail on the
+    hash, so only the change itself can be the reason for a refusal.
+    """
     path = folder / "manifest.json"
     manifest = json.loads(path.read_bytes())
     change(manifest)

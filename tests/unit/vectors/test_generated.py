@@ -1,4 +1,4 @@
-"""The files of operations and bundles are what their generators write."""
+"""`operations.json` and `bundles.json` hold exactly what their generators write."""
 
 from __future__ import annotations
 

@@ -76,8 +76,9 @@ def test_a_task_with_an_open_accusation_is_not_settled(database: Database, ours:
 def test_a_game_that_asks_about_an_own_account_is_dropped_by_accusing_it(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The game was opened while the account belonged to another process. Before an accusation, the contract
-    refuses to drop the game.
+    """A game was opened when the account that it asks about belonged to another process. Now the account
+    belongs to this process. The contract refuses to drop the game before an accusation, so the look accuses
+    that account.
     """
     scene = Asking(database)
     context: Any = scene.context

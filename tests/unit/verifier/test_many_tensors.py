@@ -1,7 +1,7 @@
 """A state of very many small tensors arrives in a few answers, from a solver, a juror or a bucket.
 
-With one request for each tensor, no state arrived in time, and a jury then took a sixteenth of an honest
-solver's stake.
+When readers still sent one request for each tensor, no such state arrived in time, and a jury then took a
+sixteenth of an honest solver's stake.
 """
 
 from __future__ import annotations
