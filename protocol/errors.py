@@ -201,8 +201,8 @@ class ExitCode(IntEnum):
 
 
 class AssayError(Exception):
-    """An error on which the operator can act. The subclass InternalError is the exception: another part of
-    the project can act on it. `expected` and `got` are None if they are not given.
+    """An error on which the operator can act. Only errors of the subclass InternalError are different:
+    another part of the project can act on them. `expected` and `got` are None if they are not given.
 
     The message is "what: expected E, got G; remedy" without the parts that are not given.
     """

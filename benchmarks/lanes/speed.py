@@ -18,8 +18,8 @@ DENSITIES = {"all": 1.0, "1/8": 1 / 8, "1/64": 1 / 64}
 
 
 def rows() -> list[Row]:
-    """For each density, a row each for emitting and for absorbing relative to an inner step, and a row with a
-    message's size in bytes per parameter. The last row is that of `_oracle`.
+    """For each density, three rows: the time of emitting and the time of absorbing, both relative to an inner
+    step, and a message's size in bytes per parameter. The last row is that of `_oracle`.
     """
     step = captured("11M")
     with one_thread():

@@ -159,7 +159,8 @@ class _Options:
 @dataclass(frozen=True)
 class _Data:
     """The committed dataset, an example batch, and whether the model is refused. The batch is None if the
-    dataset is refused, or if one of the counts is (batch size, steps, micro-batches or history).
+    dataset is refused, or if a count is refused. The counts are the batch size, steps, micro-batches and
+    history.
     """
 
     committed: Mapping[str, Tensor]

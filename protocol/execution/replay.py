@@ -146,8 +146,8 @@ class Replay:
     """A `protocol.dispute.provider.Run` that re-executes steps from checkpoints.
 
     `checkpoint(i)` returns the state at the end of segment i (0: the initial state). `roots()` returns the
-    checkpoints' state roots r_0, r_1, … up to the first that this side does not have. It returns None if this
-    side has only single segments. Segments and steps count from 1; C is `segment_steps`.
+    checkpoints' state roots r_0, r_1, …, as many as this side has without a gap. It returns None if this side
+    has only single segments. Segments and steps count from 1; C is `segment_steps`.
 
     Results are kept for the life of the replay, because it may serve games in several segments in turn. If
     they take more than a share of the machine's memory, the least recently used are dropped, but at least two
@@ -235,9 +235,9 @@ class Replay:
         """Trace a step. The step is also run without a trace. This gives the tensor roots of the states
         before and after it, so they need no other replay.
 
-        So once a game's step tree has been made, the game runs at most C steps besides the trace: those up to
-        the traced step, and the traced step without a trace. It hashes at most C + 1 more states. This is no
-        more than one replay.
+        So once a game's step tree has been made, the game runs at most C steps besides the trace: the steps
+        of the segment before the traced step, and the traced step without a trace. It hashes at most C + 1
+        more states. This is no more than one replay.
         """
         number = first_step(segment, self._segment_steps) + step - 1
         before = self.state(segment, step - 1)

@@ -96,9 +96,9 @@ class Books:
 
 
 def _bond(parameters: MarketParameters) -> int:
-    """The most that a seat or look can lose in addition to its lock. This is its bond or, if there are looks,
-    the two payments of an accusation where they are more than the bond. The payments go to the solver for a
-    dropped game, and to the accused for an answer.
+    """The most that a seat or look can lose in addition to its lock. Without looks, this is its bond. With
+    looks, it is the larger of the bond and twice a game's cost. A looker that accuses pays a game's cost to
+    the solver for the game that it drops, and another to the accused if the accused answers.
     """
     return max(parameters.bond, 2 * parameters.game_cost) if parameters.look_chance else parameters.bond
 

@@ -182,10 +182,10 @@ def _judge(
 ) -> Level:
     """Decide which account acted in each look, and which targets lose a lock to their looker.
 
-    If the solver's states are right, a looker that replays recognises a made-up digest and accuses its
-    target. If the states are wrong, nobody is accused, because the solver is convicted instead. Every
-    accusation shows a chunk, so only a looker that replays can accuse, rightly or wrongly. A wrongly accused
-    target has replayed, so it can answer.
+    If the solver's states are right and the target reveals, a looker that replays recognises a made-up digest
+    and accuses the target. If the states are wrong, nobody is accused, because the solver is convicted
+    instead. Every accusation shows a chunk, so only a looker that replays can accuse, rightly or wrongly. A
+    wrongly accused target has replayed, so it can answer.
     """
     shape = targets.shape
     lookers = np.full(shape, NOBODY, dtype=np.int64)

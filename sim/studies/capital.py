@@ -1,7 +1,7 @@
 """Capital: the stake that concurrent tasks need from verifiers and solvers, and the cost of locking it.
 
 Everybody is honest and answers. So if a seat stays empty or a task gets no bid, the only reason is that
-stakes are locked.
+accounts or stakes are locked.
 
 The price of capital is the difference between two markets with the same seed, only one of which pays for
 capital.

@@ -189,8 +189,9 @@ class Seen:
 
     def _sizes(self, here: Sequence[int]) -> Finding:
         """A finding on the equilibrium of accounts that decide separately for each level (seats, looks at
-        seats, looks at looks, …) whether to replay. For each number of segments of the task, it gives the
-        shares of the looks on the last two levels that are skipped.
+        seats, looks at looks, …) whether to replay. For each number of segments of the task, it gives two
+        shares: of the looks on the last level but one, and of the looks on the last level, the share that is
+        skipped.
         """
         words, most = [], 0.0
         for n in sorted(here, key=lambda n: self.points[n]["segments"]):

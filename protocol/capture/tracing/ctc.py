@@ -75,7 +75,7 @@ def ctc_loss(
 
 def _of_softmax(log_probs: Tensor, spoken: Tensor) -> Tensor:
     """Zeros [N], one for each row, whose gradient with respect to `log_probs` is not zero. Added to the loss,
-    they leave its value as it is and add a term to its gradient. torch's gradient has this term too, because
+    they leave its value unchanged and add a term to its gradient. torch's gradient has this term too, because
     torch assumes that the probabilities of each step come from a softmax, and so sum to one.
     """
     chances = log_probs.exp()

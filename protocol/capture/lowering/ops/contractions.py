@@ -104,7 +104,7 @@ def _function(
 
 def _laid_out(lowering: Lowering, x: View) -> tuple[Value, bool]:
     """Two results: a value with the view's elements, and whether the last two axes of this value are swapped
-    relative to the view. The axes are swapped if the view's elements lie in that order in memory, because
+    relative to the view. The axes are swapped if the view's elements lie in swapped order in memory, because
     this can avoid a copy.
     """
     swapped = x.transposed()
