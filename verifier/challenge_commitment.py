@@ -6,7 +6,7 @@ the commitment is sent before anything else. Each call is sent once, across rest
 opened in its opening period is forfeited, so a commitment is made only if there is time to open it. If the
 task was convicted meanwhile, the commitment is opened with the contract's `openLate`, which returns the bond.
 
-The contract doubles the bond if it already holds many bonds of the task. Among these are the bonds of
+The contract may double the bond if it already holds many bonds of the task. Among these are the bonds of
 commitments that were not opened in time: the contract holds each until somebody forfeits the commitment. So
 if the bond is doubled, such commitments of other parties are forfeited first.
 """

@@ -66,8 +66,8 @@ def bound(context: Context, seen: Observation) -> bool:
 def missing_items(context: Context, seen: Observation, seat: Seat) -> list[int]:
     """The items that a seat lacks, in the order in which it needs them. The list stays empty until a request
     is refused, or until more than `FETCH_SHARE` of the attestation period has passed since the first request.
-    The initial state is never among the items, because it is in the bundle. If the seat lacks only the
-    solver's roots of the first segment, the list names the state at the end of that segment.
+    The initial state is never among the items, because it is in the bundle. So for the first segment, a seat
+    can lack only the solver's roots. If it does, the list names the state at the end of that segment.
     """
     view, terms = seen.view, context.terms(seen.view.task)
     material = context.materials.find(view.task)

@@ -2,9 +2,9 @@
 
 The formats, with the commits that introduced them, are listed in `tests/vectors/README.md`. The SQL of each
 migration is written out as it was at the time, and a migration imports nothing that may change later. Before
-commit 139c04fb, two formats had several shapes each: databases of format 4 may have or lack the table
-`salts`, and those of format 6 have either `accusations` or `challenges`. So the migrations from these two
-formats inspect the tables first.
+commit 139c04fb, two formats had several shapes each. Databases of format 4 may lack the table `salts`, or
+have it with or without the column `informed`. Databases of format 6 have either `accusations` or
+`challenges`. So the migrations from these two formats inspect the tables first.
 """
 
 from __future__ import annotations

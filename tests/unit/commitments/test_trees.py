@@ -116,9 +116,9 @@ def test_a_path_with_any_single_change_is_refused(where: tuple[int, int, int], d
 def test_a_changed_size_is_refused_unless_the_turns_are_the_same(
     where: tuple[int, int, int], tree_size: int, size: int
 ) -> None:
-    """A path is checked with arbitrary sizes of tree and node. It is accepted if these sizes give the same
-    left and right turns on the way to the root, and refused otherwise: RFC 9162 roots do not bind sizes. For
-    example, leaf 0 has the same turns in trees of 6 and 7 leaves.
+    """A path is checked with arbitrary sizes of tree and node. RFC 9162 roots do not bind sizes, so the path
+    is accepted if these sizes give the same left and right turns on the way to the root as the true sizes do.
+    Otherwise it is refused. For example, leaf 0 has the same turns in trees of 6 and 7 leaves.
     """
     n, lo, own = where
     tree = TREES[n]
