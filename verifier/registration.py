@@ -24,9 +24,9 @@ periods: an offer can limit the operations a second, but no such limit, however 
 shorter periods.
 """
 STEPS_SHARE = 0.1
-"""Share of a seat's time that may pass while the seat waits for steps of other work to end. An offer cannot
-limit the length of a step. A wait longer than this share takes time from the two thirds of the machine that
-are not promised.
+"""Share of a seat's shortest time that admission sets aside for waits until running steps of other work end.
+The share is fixed because an offer cannot limit the length of a step. Only a third of the machine is
+promised; if the waits are longer than this share, they take time from the other two thirds.
 """
 
 
