@@ -47,17 +47,18 @@ def caught_probability(
     *,
     accounts: ArrayLike | None = None,
 ) -> Values:
-    """Return 1 - P, the chance that at least one honest seat has a false segment. It is the sum over j of P(j
-    honest seats) (1 - a^j).
+    """Return the chance that at least one honest seat has a false segment.
 
-    Each of V seats draws its own q segments, and a is the chance that none of them is false. Without
-    `accounts`, infinitely many are assumed: each seat is honest with chance h independently of the others, so
-    P = (1 - h + h a)^V. With `accounts`, which is N here, seats are distinct accounts and the number of
-    honest ones is hypergeometric: if j of the first i seats are honest, the next seat is honest with chance
-    (h N - j) / (N - i), limited to the range from 0 to 1. The result is slightly larger than with infinitely
-    many accounts. `seats_law` covers accounts of unequal stake.
+    Each of V seats draws its own q segments, and a is the chance that none of them is false. The result is
+    the sum over j of 1 - a^j times the chance that j seats are honest. Without `accounts`, infinitely many
+    are assumed: each seat is honest with chance h independently of the others, so the result is 1 - (1 - h +
+    h a)^V. With `accounts`, which is N here, seats are distinct accounts and the number of honest ones is
+    hypergeometric: if j of the first i seats are honest, the next seat is honest with chance (h N - j) / (N -
+    i), limited to the range from 0 to 1. The result is slightly larger than with infinitely many accounts.
+    `seats_law` covers accounts of unequal stake.
 
-    Computed as a complement throughout, so a chance of 10^-30 keeps its digits.
+    The result is not computed by subtracting the opposite chance from 1. It therefore keeps its digits if it
+    is small because h is, for example 10^-30.
     """
     h = within("honest", honest, 0, 1)
     v = counts("verifiers", verifiers, 1)
