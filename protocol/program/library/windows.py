@@ -117,8 +117,8 @@ def spread(b: Builder, g: Value, s: Sliding, height: int, width: int, fill: floa
 
 
 def _cut(b: Builder, g: Value, axis: int, low: int, size: int) -> tuple[Value, int]:
-    """Cut an axis, which begins at position `low`, to positions 0 … size-1. Return the cut g and the position
-    at which its axis now begins.
+    """Drop the elements of g that lie outside positions 0 … size-1 along an axis. The first element of g is
+    at position `low`, which may be negative. Return what is left, and the position of its first element.
     """
     start, stop = max(0, -low), min(g.shape[axis], size - low)
     whole = (start, stop) == (0, g.shape[axis])
