@@ -84,8 +84,8 @@ def _published(publish: str, url: str, market: str, local: bool) -> Line:
 
 @contextmanager
 def _served(home: Home, settings: SolverSettings) -> Iterator[tuple[str, str, str]]:
-    """The address, the mark served below it, and the server's name. If no node runs, a temporary server
-    serves the mark.
+    """The node's address, the mark that is served at `/mark` under this address, and words for a message that
+    say what serves it. If no node runs, a temporary server serves the mark.
     """
     try:
         status = ask(home, "status")

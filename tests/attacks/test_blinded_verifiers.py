@@ -1,10 +1,10 @@
-"""Cheats that keep a verifier (`verifier watch`) from replaying or accusing tasks that it must check.
+"""Attacks that keep a verifier (`verifier watch`) from replaying or accusing tasks that it must check.
 
-The cheats are those of issue F, rows 3 and 4, and that of row 1 if the cheat has trained nothing. They were
-reproduced at commit fd6f56d, where the cheat was paid in each case. Row 3: a bundle server that sent one byte
-a second occupied both replay workers, so another task with random roots settled. Row 1: an endpoint that is
-not a host name ended every replay of its task. Row 4: four sacrificed tasks occupied the verifier's four
-games, so the verifier did not accuse a fifth task, and even sent `settle` for it.
+Three attacks were reproduced at commit fd6f56d, where the attacker, which had trained nothing, was paid each
+time. In the first, a bundle server that sent one byte a second occupied both replay workers, so another task
+with random roots settled. In the second, an endpoint that is not a host name ended every replay of its task.
+In the third, four sacrificed tasks occupied the verifier's four games, so the verifier did not accuse a fifth
+task, and even sent `settle` for it.
 """
 
 from __future__ import annotations

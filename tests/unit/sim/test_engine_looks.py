@@ -76,8 +76,8 @@ def test_who_hides_loses_its_lock_to_any_looker() -> None:
 
 
 def test_who_accuses_what_is_right_pays_for_it() -> None:
-    """The accuser pays the cost of a game to the solver, and the same amount to the accused account, which
-    answers.
+    """A looker that accuses an account of a segment that is right pays the cost of a game twice: to the
+    solver, and to the accused account, which answers the accusation.
     """
     found = looked((Slandering(), 2))
     each(found, settled=1, caught=0, burned=0, profit_solver_honest=-GAS_TASK + GAME_COST - GAS_DEFENCE)
