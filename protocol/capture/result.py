@@ -38,8 +38,8 @@ class Coverage:
 @dataclass(frozen=True)
 class Report:
     """Results of the preflight: the largest relative errors over all compared batches; NaN if a tensor is not
-    finite. Errors are relative to torch's results in float32. For batches on which the step differs too much
-    from those, they are relative to torch's results in float64.
+    finite. Errors are relative to torch's results in float32. For a batch on which the step differs too much
+    from torch in float32, they are relative to torch's results in float64.
 
     `notes` are for the submitter, such as tensors whose difference is explained by precision.
     """

@@ -33,8 +33,8 @@ class Claims:
         self._spoke: set[int] = set()
 
     def spoke(self, seat: int) -> None:
-        """Record and book what the chain has already paid: a game's cost and the fee to a seat, or only the
-        cost to a look.
+        """Record that a seat or a look spoke up, and book what the chain has already paid for it: a seat gets
+        a game's cost and the fee, a look gets only the cost.
         """
         self._spoke.add(seat)
         account = self._owed[seat].account

@@ -1,6 +1,6 @@
 """An honest solver that is accused while it is busy, or in many games at once, must never lose on the clock.
 
-Issue F, rows 5 and 6. At commit fd6f56d false accusers got the stake: the solver answered once per round in
+At commit fd6f56d false accusers got the stake: the solver answered once per round in
 its training thread, one move per game, waited for each receipt, and kept the roots of only two segments.
 """
 

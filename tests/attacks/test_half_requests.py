@@ -1,6 +1,6 @@
 """Clients that hold half-sent requests or idle connections open, from one address and from a hundred.
 
-Issue F, row 9. At commit fd6f56d the server had 64 connections in all and no limit per address: 100 clients
+At commit fd6f56d the server had 64 connections in all and no limit per address: 100 clients
 that kept reopening half requests stopped it from answering anybody for 40 seconds. These tests check who is
 answered; benchmarks/serving.py measures how fast. On Linux every address of 127.0.0.0/8 is this machine.
 """

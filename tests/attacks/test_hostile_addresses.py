@@ -1,7 +1,7 @@
 """Endpoints and bundle addresses on which Python's libraries raise unexpected errors.
 
-Issue F, rows 1 and 2, reproduced at commit fd6f56d. The host in `https://xn--a/` is not a valid IDNA name,
-and opening this address raised a UnicodeError:
+The host in `https://xn--a/` is not a valid IDNA name. At commit fd6f56d, opening this address raised a
+UnicodeError:
 
 - A cheat announced this address as its endpoint. Every replay of an honest verifier crashed, and the cheat was paid.
 - A stranger posted a task with this address for its bundle. `solver run` ended, again after every restart.

@@ -1,7 +1,7 @@
 """Training that cannot end in time: the solver warns as soon as its rate of training shows that the deadline
 will be missed, and stops when the task is over.
 
-Issue F, row 10. At commit fd6f56d nothing compared the rate with the deadline. After somebody had called
+At commit fd6f56d nothing compared the rate with the deadline. After somebody had called
 `expire`, training went on to the end of its segment, and the loss was logged at info level without an amount.
 """
 

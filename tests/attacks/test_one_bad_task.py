@@ -1,6 +1,6 @@
 """A task whose steps fail with an unforeseen error: only that task is affected, and all others go on.
 
-Issue F, item 1. At commit fd6f56d such an error ended the solver. After that, the solver neither executed the
+At commit fd6f56d such an error ended the solver. After that, the solver neither executed the
 draw of its submitted task nor settled this task, and it answered in no game on this task.
 """
 

@@ -1,6 +1,6 @@
 """A transaction of one task is not included in any block. The solver goes on with its other tasks.
 
-Issue F, item 1. At commit 7ebdc6a the loop waited five minutes for the receipt of a draw. A task that was won
+At commit 7ebdc6a the loop waited five minutes for the receipt of a draw. A task that was won
 meanwhile was not trained, although its deadline approached.
 """
 

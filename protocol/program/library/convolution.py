@@ -1,14 +1,15 @@
 """Exact convolutions over two axes: arithmetic.md section 4. For a single axis, the other has size 1.
 
-| function | operands | result | `px` x `py` | groups with one exponent |
+| function | operands | result | operands with `px`, `py` bits | groups with one exponent |
 |---|---|---|---|---|
 | `conv` | x [N, C, H, W], w [O, C/G, KH, KW], bias [O] or none | [N, O, OH, OW] | x, w | sample of x, row of w |
 | `conv_grad_input` | g [N, O, OH, OW], w | [N, C, H, W] | g, w | sample of g, row of w |
 | `conv_grad_weight` | g, x | [O, C/G, KH, KW] | gradient, the other | channel of g, channel of x |
 
-Bits are 13 or 20; `capture.analysis.roles` chooses them by role (arithmetic.md section 4). Bundles that
-follow version 1 of the table of roles do not state the bits: there they are 13 x 13, or 20 x 13 for a weight
-gradient.
+`px` and `py` are the numbers of bits to which the two operands are quantised; the column says which operand
+has `px` bits, then which has `py`. Each is 13 or 20; `capture.analysis.roles` chooses them by role
+(arithmetic.md section 4). Bundles that follow version 1 of the table of roles do not state the bits: there
+they are 13 x 13, or 20 x 13 for a weight gradient.
 
 The exponent groups of x and g are whole samples (forward, input gradient) or whole channels (weight
 gradient). So each element is quantised once, not once per window, and windows consist of integers. For the
