@@ -153,8 +153,9 @@ class Peers:
                 return dict(zip(lanes, await asyncio.gather(*tasks), strict=True))
 
     async def state(self, number: int, lane: int, names: Sequence[str]) -> dict[str, Tensor]:
-        """Tensors, by name, of the state that a lane announced after a round; waits until it has them. Keeps
-        the announcement and its message, so that `messages` later gives the message of the same state.
+        """Tensors, by name, of the state that a lane announced after a round; waits until it has them. The
+        announcement and the tensors of the lane's message are also kept on the shelf, so a later call of
+        `messages` returns the message from this same state.
 
         Raises `MessageError` and `Equivocation` as `messages` does.
         """

@@ -68,8 +68,9 @@ class Stage:
         self.events: list[str] = []
         self.judged: list[str] = []
         self.halves = [0] * len(self.names)
-        """For each account, the chain units that are missing in the engine's int64 ledger, because it halves
-        whole engine units (`halved`). Needed with `exact` amounts.
+        """For each account, the chain units to add to its gain in the engine's int64 ledger to get the exact
+        gain. They arise because that ledger rounds half an amount to whole engine units (`halved`). Needed
+        with `exact` amounts.
         """
         self.compared = 0
         self._say = say
