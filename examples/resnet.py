@@ -79,7 +79,9 @@ class ResNet(nn.Module):
 
 
 def build(steps: int, training: Mapping[str, Tensor] | None = None) -> CapturedStep:
-    """The captured step on `training` (by default, that of `split`), with learning rates for `steps` steps."""
+    """The captured step on the data `training`, with learning rates for `steps` steps. By default, `training`
+    is the training set that `split` returns.
+    """
     training = split()[0] if training is None else training
     model = make_model()
     optimizer = make_optimizer(model)

@@ -1,5 +1,6 @@
-"""Requests that an operator sends to a running node through the control socket. They concern the node's
-status, its ledger, and the operator's order (`Mode`): to work, pause or drain.
+"""Requests that an operator sends to a running node through the control socket. The operator can ask for the
+node's status, have its ledger brought up to date, set the operator's order (`Mode`: to work, pause or drain),
+and stop the node.
 """
 
 from __future__ import annotations

@@ -197,7 +197,9 @@ class Database(NodeDatabase):
         return _roots(rows[0][0]) if rows else []
 
     def put_steps(self, task: int, salt_hash: bytes, segment: int, roots: Sequence[bytes]) -> None:
-        """Keep the roots of a segment that was replayed for its digest: 32 bytes a state."""
+        """Keep the roots of a segment's states s_0 … s_C under a salt, 32 bytes each. They come from the
+        replay that computed the segment's digest.
+        """
         self._execute(
             "INSERT OR REPLACE INTO steps VALUES (?, ?, ?, ?)", (task, salt_hash, segment, b"".join(roots))
         )

@@ -25,7 +25,8 @@ def replays_due(context: Context, seen: Observation) -> int:
 
 def due_next(context: Context, seen: Observation) -> int:
     """The earliest deadline of an attestation, vote, opening or answer that our accounts owe in a task, in
-    seconds since 1970. If they owe no attestation, the end of challenges is used instead of its deadline.
+    seconds since 1970. If they owe no attestation, the end of challenges takes the place of an attestation's
+    deadline.
     """
     return min([due_by(seen, context.clients), *juror.deadlines(context, seen), *_answers(context, seen)])
 

@@ -37,7 +37,7 @@ def decode_index(attributes: bytes) -> int:
 
 def encode_byte(value: int) -> bytes:
     """Attributes of `concat`, for which `value` is the axis; and of `quantise`, `to_fixed` and
-    `round_scaled`, for which `value` is the p of the table.
+    `round_scaled`, for which `value` is the p in the table of encoding.md section 3.
     """
     return codec.u8(value)
 

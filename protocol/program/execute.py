@@ -151,9 +151,9 @@ class Interpreter:
         """The outputs of the frame at `path`. An output that is an input of the frame, or a result of a call,
         is not copied. So it need not be contiguous, unlike an output of `run`.
 
-        A copy of it in each frame would not be covered by the cost of a call, which is 2^14 operations. Any
-        other output is made contiguous, and the cost of the instruction that made the value covers this copy.
-        If several outputs have the same value, only one copy is made.
+        Copying such outputs in each frame would not be covered by the cost of a call, which is 2^14
+        operations. Any other output is made contiguous, and the cost of the instruction that made the value
+        covers this copy. If several outputs have the same value, only one copy is made.
         """
         require_types(program.inputs, inputs, f"inputs of {program.name}")
         values: dict[int, Tensor] = {}

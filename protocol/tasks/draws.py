@@ -69,7 +69,7 @@ def below(stream: Iterator[int], bound: int) -> int:
 
 
 def distinct(stream: Iterator[int], segments: int, each: int) -> list[int]:
-    """`each` distinct numbers out of 1 … `segments`, or all of them if there are fewer (Floyd's algorithm)."""
+    """Distinct numbers out of 1 … `segments`: `each` of them, or all if there are fewer (Floyd's algorithm)."""
     chosen: list[int] = []
     for top in range(segments - min(each, segments) + 1, segments + 1):
         number = below(stream, top) + 1

@@ -47,8 +47,8 @@ _WITHOUT_TERM: Final = (
 
 
 class Auctions(Study):
-    """Plays four auction formats (`AUCTIONS`) with the same solvers, and two rules for assigning tasks with
-    the same tasks and devices.
+    """Plays four auction formats (`AUCTIONS`), all with the same solvers. Also plays two rules that assign
+    tasks to devices, both with the same tasks and devices.
     """
 
     name = "auctions"

@@ -238,8 +238,9 @@ def payoffs(
     """Gains if a share x of solvers cheats and a share y of verifiers replays. They come from two markets
     with the same seed: all solvers are honest in one and cheat in the other.
 
-    The solver's gain is the difference between the two markets. The verifier's gain is the mean of its gains
-    in both, with the weights 1 - x and x: a task has one solver, so verifiers' earnings are linear in x.
+    The solver's gain is its profit in the cheating market minus its profit in the honest one. The verifier's
+    gain is the mean of its gains in the honest and the cheating market, with the weights 1 - x and x: a task
+    has one solver, so verifiers' earnings are linear in x.
     """
     honest, cheating = (
         simulate(Case(parameters, _people(parameters, false_share, rate, y)), runs=tasks, rounds=1, seed=seed)

@@ -31,8 +31,8 @@ def doubled(bits: int) -> int:
 
 
 def shifted(bits: int) -> int:
-    """The bits of an integer increased by 2^32. This increase changes even a product near 2^46 enough to
-    change its value after rounding to binary32.
+    """The bits of an integer after 2^32 has been added to it. For a product near 2^46, the sum still differs
+    from the product after both are rounded to binary32.
     """
     return bits + (1 << 32)
 

@@ -81,8 +81,9 @@ def suspended(clients: tuple[Client, ...]) -> list[Client]:
 
 
 def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
-    """The only verifier is silent in the first draw, and pays for it. The next eight draws find nobody; the
-    escrow pays for them. The task is then void, and the solver has its stake back.
+    """The only verifier is silent in the first draw, and pays for the second. The escrow pays for the other
+    eight draws. No draw after the first finds anybody, so the task is void in the end, and the solver has its
+    stake back.
     """
     solver = Solver(scene)
     try:

@@ -58,7 +58,7 @@ def run_of(strategy: Strategy) -> Run:
 
 @pytest.fixture
 def _draws_when_booked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the solver wait with executing draws until it has booked the task's end. So the draws are its last
+    """Make the solver execute draws only after it has booked the task's end. So the draws are its last
     transactions.
     """
     booked, begin = Event(), Sends.begin

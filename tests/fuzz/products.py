@@ -163,9 +163,9 @@ def _placed(r: Random, x: Tensor) -> Tensor:
 
 
 def _exponents(r: Random, x: Tensor) -> Tensor:
-    """Random i32 exponents: one for each row, with the shape [..., rows, 1], or a single one for all rows. A
-    row never gets an exponent smaller than its own. A row whose own exponent is the sentinel gets the
-    sentinel.
+    """Random i32 exponents for the rows of `x`: one for each row, with the shape [..., rows, 1], or a single
+    one for all rows. None is smaller than the exponent that `plain.exponent` computes from a row's elements.
+    If the computed one is the sentinel, the row gets the sentinel.
     """
     each = [plain.exponent(row) for row in patterns(x)]
     if r.random() < 0.5:

@@ -125,8 +125,8 @@ def written(source: Path) -> dict[str, str]:
 
 
 def test_each_move_is_forwarded_to_the_function_of_its_name() -> None:
-    """Each move of the game is forwarded to the Evidence function of the same name. The move forwards its
-    calldata, so the move must be an external function.
+    """Each function of Evidence gets the calldata of the game's move of the same name, and of no other move.
+    The move forwards its own calldata, so the move must be an external function.
     """
     forwarded = []
     for source in SOURCES:

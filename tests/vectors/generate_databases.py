@@ -1,5 +1,5 @@
-"""Write `databases/`. For each format that a database or the journal has had, the folder gets a dump in this
-format, and what the code of that time reads from the file.
+"""Write `databases/`. For each format that a database or the journal has had, the folder gets a dump of a
+file in this format, and what the code of that time reads from the file.
 
 The code of a commit makes both: the commit's tree goes into a temporary folder (`git archive`), and
 `databases/fill_*.py` runs there. Deterministic. Run as `python -m tests.vectors.generate_databases`, in a

@@ -115,8 +115,8 @@ def some(name: str) -> bytes:
 
 
 def tensors(seed: int) -> list[bytes]:
-    """The tensors of one state. Their bytes follow the pattern of the tensors in trees.json, but begin with
-    its byte `seed`.
+    """The tensors of one state. They are filled with the sequence of bytes that fills the tensors in
+    trees.json, but from byte `seed` of this sequence on.
     """
     return [tensor_data(seed + nbytes)[seed:] for nbytes in STATE]
 

@@ -107,8 +107,9 @@ def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def flat_indices(shape: tuple[int, ...], out: tuple[int, ...]) -> list[int]:
-    """The flat indices that broadcast a tensor of shape `shape` to shape `out`. There is one for each element
-    of the result, in C order. It is the flat index of the tensor's element that this element repeats.
+    """The flat indices of the elements that are read when a tensor of shape `shape` is broadcast to shape
+    `out`. There is one index for each element of the result, in C order. It says from which element of the
+    tensor the result's element is copied.
     """
     indices = [0]
     for axis, size in enumerate(out):

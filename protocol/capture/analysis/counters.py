@@ -26,7 +26,7 @@ def bounds_over_steps(
 
     1. The bounds stop growing within `ROUNDS` steps. The result is the bounds reached by then.
     2. No step widens the bounds by more than the first step does. This is checked at steps 0, 1, 2, 4, 8, …
-    and the last. The result assumes that every step widens the bounds as much as the first step does.
+       and the last. The result assumes that every step widens the bounds as much as the first step does.
     3. In all other cases, all counters get the bounds of i32.
     """
     if not counters:

@@ -95,9 +95,9 @@ def trace_step(
 
     Raises `TraceError` for control flow or shapes that depend on data, results that are not f32 scalars,
     unsupported writes, and errors that the step itself raises. `model_refused` says that the checks of
-    `inputs` have already refused the model. Then `TraceError` is always raised, but without other errors of
-    the step, because the reason for the refusal may have caused them: here, the model is given f32, and a
-    model of another type may fail on f32. No tensor literal gets a name in `taken`.
+    `inputs` have already refused the model. Then `TraceError` is always raised, but an error that the step
+    itself raises is not reported. It may follow from the refusal: here, the model is given f32, and a model
+    of another type may fail on f32. No tensor literal gets a name in `taken`.
     """
     problems = Problems()
     step = StepModule(model, objective)

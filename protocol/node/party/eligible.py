@@ -56,10 +56,10 @@ class Eligible:
         return self.slots / self.registered if self.registered else 0.0
 
     def refusal(self, terms: Terms, least: int, share: float) -> str | None:
-        """Why a solver refuses these terms; None if it does not. The solver requires at least `least`
-        eligible accounts, and at least a `share` of the registered stake that accepts the terms. There are
-        two reasons: a task whose seats stay empty is never paid, and if only the submitter's accounts could
-        be drawn, they could stay silent.
+        """Why a solver refuses these terms; None if it does not. The solver requires that at least `least`
+        accounts are eligible, and that these hold at least the share `share` of the registered stake. It
+        requires this because a task whose seats stay empty is never paid, and because the submitter's
+        accounts could stay silent if only they could be drawn.
         """
         if len(self.accounts) < least:
             return (

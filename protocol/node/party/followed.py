@@ -12,8 +12,8 @@ from protocol.tasks.task import Terms
 
 SILENT_SHARE = 3
 """A solver counts as silent after 1 / SILENT_SHARE of the training period without progress. By default, a
-solver commits its progress at least four times, so it needs about a quarter of the period between two
-commitments.
+solver commits its progress at least four times, so a solver that finishes in time needs at most about a
+quarter of the period between two commitments.
 """
 
 

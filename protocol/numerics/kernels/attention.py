@@ -133,8 +133,9 @@ class ChangeRecord(ctypes.Structure):
 MATRICES = ("q", "k", "p_out", "v_out", "g", "v", "p_v", "g_v", "s_q", "k_q", "s_k", "q_k")
 
 SIDEWAYS = frozenset(("v_out", "g_v", "k_q", "q_k"))
-"""Matrices [rows, terms] whose terms, over which a product sums, are tokens. In memory, the elements of one
-term are adjacent. In all other matrices, the elements of one row are adjacent.
+"""Those of the caller's matrices [rows, terms] whose terms are tokens; a product sums over the terms. In
+memory, the elements of one term are adjacent. In the caller's other matrices, the elements of one row are
+adjacent.
 """
 
 

@@ -161,7 +161,7 @@ SEEDED: list[Callable[[], Tensor]] = [
 @pytest.mark.parametrize("draw", SEEDED)
 def test_a_step_that_seeds_its_random_numbers_is_refused(draw: Callable[[], Tensor]) -> None:
     """A step that sets torch's seed or random state is refused. With torch, such a step draws the same
-    numbers each time, but a program would draw new ones.
+    numbers again, but a program would draw new ones.
     """
     before = torch.default_generator
     with torch.random.fork_rng(), pytest.raises(CaptureError, match="seeds torch's random numbers") as caught:

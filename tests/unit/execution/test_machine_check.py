@@ -1,5 +1,5 @@
 """The check of the machine's arithmetic in a separate process: what it reports, and what follows if the
-process ends without a report.
+process ends without a valid report.
 """
 
 from __future__ import annotations

@@ -44,9 +44,9 @@ def test_seats_stay_empty_where_everybody_is_bound(bound: list[int]) -> None:
 
 
 def test_a_draw_tries_256_slots() -> None:
-    """A draw uses at most 256 numbers of its seed. Only one account is free, and the 257th number is the
-    first that names this account's slot, so the account is not drawn. If the first word of the seed is
-    skipped, that number becomes the 256th, and the account is drawn.
+    """A draw tries at most 256 slots, each given by a number from its seed. Only one account is free, and the
+    257th number is the first that names this account's slot, so the account is not drawn. If the first word
+    of the seed is skipped, that number becomes the 256th, and the account is drawn.
     """
     slots, bound = [1] * 400, range(1, 400)
     seed = next(seed for seed in seeds(3_000) if first(seed, 400, 257) == 256)

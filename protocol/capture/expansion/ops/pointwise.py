@@ -67,8 +67,8 @@ def nan_to_num(
 
 @expands(aten.hypot.default)
 def hypot(x: Tensor, y: Tensor) -> Tensor:
-    """sqrt(x^2 + y^2), computed as a * sqrt(1 + (b / a)^2), where a is the larger and b the smaller of |x|
-    and |y|. So no square overflows.
+    """sqrt(x^2 + y^2), computed as a * sqrt((b / a)^2 + 1), where a is the larger and b the smaller of |x|
+    and |y|. So no square overflows. If a is 0 or infinite, the result is a.
     """
     large, small = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
     ratio = small / torch.where(large == 0, 1.0, large)
