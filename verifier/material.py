@@ -61,8 +61,9 @@ _BUNDLE = "bundle"
 
 LEAST_TRY = 2.0
 FIRST_TRY, LONGEST_TRY = 1 / 24, 1 / 3
-"""The time that an address has to send a bundle, as shares of the attestation time: the shortest and the
-longest. If the shortest time is below `LEAST_TRY` seconds, it is raised to that.
+"""The shortest and the longest time that an address has to send a bundle, as shares of the attestation time.
+The first attempt has the shortest time. If the shortest time is below `LEAST_TRY` seconds, it is raised to
+`LEAST_TRY`, but never above the longest time.
 """
 
 

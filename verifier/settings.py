@@ -22,7 +22,7 @@ from protocol.tasks.admission import Rates, Standing, most_operations
 from verifier.seat_fee import SeatFee, seat_fee
 
 MOST_LEVEL: Final = 15
-"""Largest exponent of a stake, which is at most 2^15 units (contracts/src/interfaces/IAuditBoard.sol)."""
+"""Largest k for which a stake can be 2^k units (contracts/src/interfaces/IAuditBoard.sol)."""
 MOST_FEE: Final = 2**112 - 1
 """The largest fee in token units that an offer can hold (contracts/src/types/Seats.sol): 5 x 10^15 tokens."""
 Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
