@@ -15,7 +15,9 @@ from typing import Final
 FIRST_PERCENT: Final = 2
 MOST_DOUBLINGS: Final = 5
 OPENING: Final = Fraction(9, 10)
-"""A solver's first bid asks for this share of the budget, unless the solver's settings or floor differ."""
+"""Share of the budget that a solver's first bid asks for, unless the solver's settings give another share. If
+the solver's floor price is higher, the first bid asks for the floor price.
+"""
 
 
 def percent(extensions: int) -> int:

@@ -54,7 +54,9 @@ WHISPER = {
 
 
 def _speech(name: str, model: str, options: Mapping[str, Any], data: Data, head: str) -> None:
-    """Add a model whose class names begin with `model`."""
+    """Add a model. Its class is named `model` followed by `head`, and its configuration's class `model`
+    followed by "Config".
+    """
     add(ENTRIES, FAMILY, name, model + head, f"{model}Config", options, data)
 
 
