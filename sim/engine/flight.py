@@ -16,8 +16,8 @@ from sim.mechanism.draw import NOBODY
 
 
 class Seated:
-    """Accounts that tasks in flight have drawn. Each account either has a seat or a look, or was silent in a
-    seat or a look and is suspended.
+    """Accounts that tasks in flight have drawn, for seats or for looks. Those that were silent are suspended;
+    the others still hold their seat or look.
     """
 
     def __init__(self, overlap: int) -> None:

@@ -1,4 +1,6 @@
-"""A verifier in two deployments: where it registers, and when it ends. The chain is a stub."""
+"""A verifier that serves two deployments. The tests check which of the two it registers in, and that it ends
+only when the tasks of both are over. The chain is a stub.
+"""
 
 from __future__ import annotations
 
