@@ -81,9 +81,9 @@ class Assignments:
             self._ending[task] = in_thread(partial(_end_loaded, loading))
 
     def failed_for(self, task: int) -> float:
-        """Seconds that a task's failed background work took. If loading failed, they are counted from the
-        beginning of the loading. If the training failed, they are counted from its last step, or from its
-        start. 0 if nothing failed.
+        """Seconds that a task's background work took to fail; 0 if nothing failed. If the loading failed: the
+        seconds from its beginning to this call. If the training failed: the seconds from its last step to the
+        failure, or from the training's start if it did no step.
         """
         if task in self._loading and self._loading[task][0].done():
             return time.monotonic() - self._loading.pop(task)[1]

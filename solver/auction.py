@@ -153,10 +153,10 @@ class Auction:
         return then == self._occupied(task) and any(then) and self._context.client.now() <= until
 
     def _occupied(self, task: int) -> tuple[list[int], int]:
-        """Two results: the taken tasks, and the number of tasks whose bundles this process has not read. The
-        number leaves `task` itself out, and includes tasks under other contracts. Until the bundle of a task
-        is read, that task's games count for as much as its terms allow, and it leaves no memory for another
-        task.
+        """Two results: the taken tasks, and the number of other tasks, among those that this solver has taken
+        or may win, whose bundles this process has not read. Tasks under other contracts are included in that
+        number. Until a task's bundle is read, its games are assumed to need the most work that its terms
+        allow, and no memory counts as free on a device where the task may be.
         """
         traces, held = self._context.traces, self._context.held
         unknown = sum(

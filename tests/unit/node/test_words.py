@@ -1,4 +1,4 @@
-"""Amounts and spans of time as people read them."""
+"""Amounts of tokens and of the chain's coin, and spans of time, as people read them."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def _blocks(groups, GROUPS: tl.constexpr):
 
 @triton.jit
 def _numbers(block, there, BLOCK: tl.constexpr):
-    """The places within a block [1, 1, BLOCK], the offsets of all numbers, and which numbers exist."""
+    """The places [1, 1, BLOCK] within a block, the offsets of all numbers, and which numbers exist."""
     place = tl.arange(0, BLOCK)[None, None, :]
     return place, block[:, :, None] * BLOCK + place, there[:, None, None]
 
