@@ -136,7 +136,9 @@ def fused(r: Random, count: int) -> list[bytes]:
 
 
 def random_words(r: Random, count: int) -> list[bytes]:
-    """Philox words and masks, up to a little more than two times `SHARE` of them."""
+    """`count` calls that make Philox words, and as many that make masks. A call makes at most a little more
+    than two times `SHARE` words or elements.
+    """
     found = []
     for _ in range(count):
         key, step, stream = (r.getrandbits(32), r.getrandbits(32)), r.getrandbits(32), r.getrandbits(32)

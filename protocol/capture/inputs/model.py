@@ -24,8 +24,9 @@ def places(model: nn.Module) -> dict[str, str]:
     """Every place where a module of the model holds a tensor. The keys are the dotted paths of the places;
     the values are the tensors' names in `tensors_of`.
 
-    A tied tensor has several places. The places of a module that the model uses twice are listed once, so
-    that a tensor can be put into each place temporarily and then removed.
+    A tied tensor has several places. A module that the model holds under two paths is listed under the first
+    path only. Otherwise its places would be listed twice, and a tensor that `functional_call` puts there
+    would stay there after the call.
     """
     names = {id(t): name for name, t in tensors_of(model)}
     return {

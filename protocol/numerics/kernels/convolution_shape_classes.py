@@ -241,7 +241,10 @@ def _wide_pairs(call: ConvolutionCall) -> int:
 
 
 def _longer(few: ConvolutionCall, call: ConvolutionCall, pairs: int) -> ConvolutionCall:
-    """`few` with more rows of results, then more samples, until it has more than `pairs` pairs of terms."""
+    """The call `few`, enlarged to more than `pairs` pairs of terms. Rows of results are added first, at most
+    as many as `call` has; samples are added if the rows are not enough. If `pairs` is greater than
+    `BLOCK_PAIRS`, the result has a single group, with one input and one output channel.
+    """
     if pairs > BLOCK_PAIRS:
         few = few._replace(inputs=1, outputs=1, groups=1)
     each = _up(few.samples, 2) * few.result[1]

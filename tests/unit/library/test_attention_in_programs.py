@@ -147,8 +147,9 @@ WIDTHS = {"of_q": D, "of_k": D, "of_v": E, "of_p": E}
 
 
 def backward_program(widths: Mapping[str, int]) -> Program:
-    """Attention of 8 queries to 16 keys, and its backward pass. The products of the backward pass multiply by
-    separate inputs of the given widths.
+    """Attention of 8 queries to 16 keys, and its backward pass. Four products of the backward pass have a
+    separate input as their second factor, in place of q, k, v or the gradient. `widths` gives the widths of
+    these inputs.
     """
     m, n = 8, 16
     b = Builder("attention")

@@ -1,4 +1,5 @@
-"""Games that ask for a step tree. An accusation drops such a game too, if there is still time to drop it.
+"""Games that ask for a step tree. The accusation of a seat also drops the game in which its look asked for
+the tree, if there is still time to drop it.
 
 Once nobody can be accused any more, the game continues if the verifier can tell that the solver's tree is
 false; otherwise it is dropped, if there is still time. No further game of this kind is opened.
