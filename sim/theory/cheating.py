@@ -38,9 +38,11 @@ def advantage_at(
         (1 - D)(p + G) + D (kept G - S) - (1 - f) c - (p - c) = f c + (1 - (1 - kept) D) G - D (S + p).
 
     `kept` = 1 is audit.md section 9, where G counts in full (a false result may have been used before the
-    conviction). `kept` = 0 is a gain that comes only with payment. With f = 0, nothing can be gained, so G
-    counts as 0. Nothing can be found either, so D should be 0; the advantage is then 0. `caught` is arbitrary
-    here; `cheating_advantage` uses the draw's chance.
+    conviction). `kept` = 0 is a gain that comes only with payment.
+
+    With f = 0 the work is honest, so G counts as 0 here. D is not derived from f: the caller should pass
+    `caught` = 0 for f = 0, and the advantage is then 0. `cheating_advantage` does so, because it passes the
+    draw's chance.
     """
     d, f = within("caught", caught, 0, 1), within("share", share, 0, 1)
     worth = np.where(f > 0, within("gain", gain, 0), 0.0)

@@ -1,5 +1,5 @@
-"""Griefing: on every attack, the engine agrees with the closed forms. The findings follow the table, and each
-grid of points varies only its own axes.
+"""Griefing: on every attack, the engine agrees with the closed forms. The findings say what the table has,
+and change when it does. Each grid of points varies only its own axes.
 """
 
 from __future__ import annotations
