@@ -46,7 +46,7 @@ class Beside:
         return self._of(kind).failures
 
     def may_begin(self, kind: str) -> bool:
-        """Whether work of this kind may begin: none is running, and no pause after a failure is left."""
+        """Whether work of this kind may begin: none is running, and any pause after a failure is over."""
         found = self._of(kind)
         return not found.running and time.monotonic() >= found.rests_until
 

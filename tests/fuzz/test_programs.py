@@ -68,8 +68,9 @@ class Claim:
         self, n: int, element: int, block: int, anchor: int | None = None
     ) -> tuple[list[Leaf], list[ChunkOpening]]:
         """The openings that the judge needs for one block of an element: roots of operands, and chunks of
-        these operands. Each root is proved beside the leaf `anchor`. Without an anchor, the first root is
-        proved up to the trace's root, and the other roots are proved beside the first.
+        these operands. The path of each root starts at the operand's leaf and ends below the lowest node that
+        is above both this leaf and leaf `anchor`. Without an anchor, the path of the first root goes up to
+        the trace's root, and the first root's leaf is the anchor for the others.
         """
         instruction = self.program.instructions[n]
         operands = [NO_LEAF] * len(instruction.operands)

@@ -121,7 +121,7 @@ class Trial:
             raise CaptureError([outside_state(optimizer, what) for what in sorted(changed)])
 
     def _beside(self) -> dict[str, Any]:
-        """The attributes and options that a step must leave unchanged, by description."""
+        """The attributes and options that a step must leave unchanged. Each key describes one of them."""
         own = {
             f"the attribute {name}": _plain(x)
             for name, x in vars(self._optimizer).items()

@@ -1,4 +1,4 @@
-"""Errors between processes that run one step. `protocol.errors` draws the tree of all errors."""
+"""Errors of several processes that run one step together. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
