@@ -154,16 +154,18 @@ def tipping_share(looking: Looking, *, accounts: int) -> float:
 def skipping_by_level(looking: Looking) -> Skipping:
     """Return the equilibrium of accounts that choose separately for each level.
 
-    Looks of the fourth level cannot be looked at, nor can the last of V q looks. So the last level is n =
-    min(4, V q). With the cost c of a replay, the lock L and the cost a of an accusation:
+    Level 0 are the seats. Two kinds of looks cannot be looked at: those of the fourth level, and the last
+    look of a task that has V q looks, which is the most that a task can have. No look is above level n =
+    min(4, V q). With the chance e of being picked for a look, the cost c of a replay, the lock L and the cost
+    a of an accusation:
 
     - On level n - 1, a share x = c / (L / 2 - a) skips, so that lookers on level n are indifferent.
     - On level n, a share s_n skips, so that accounts on level n - 1 are indifferent: e (1 - s_n) L / 2 = c.
       Only half of a lock counts, because a caught account may be its own looker.
     - On all lower levels, everybody replays, because e (1 - x) L / 2 > c.
 
-    The last of V q looks rarely falls on a lower level. If it does, its account behaves as on level n, which
-    is ignored here. Raises TheoryError if the lock is too small for this equilibrium.
+    One case is ignored: a task may reach V q looks before level n. The account of its last look then behaves
+    as on level n, but this is rare. Raises TheoryError if the lock is too small for this equilibrium.
     """
     half = looking.lock / 2
     prize = half - looking.accuse

@@ -63,8 +63,8 @@ def by_library(name: str, *operands: torch.Tensor, **attributes: Attribute) -> t
 
 
 def rows() -> list[bool]:
-    """Whether functions of rows have the plain functions' bits, both for rows that fit into a block and for
-    longer ones.
+    """For each comparison, whether a fused function that works on rows, such as softmax, gives the same bits
+    as the plain function. Some of the rows fit into a block, others are longer.
     """
     f = CudaFused()
     wide = torch.sin(torch.arange(3 * 2500, dtype=torch.float32)).reshape(3, 2500) * 9

@@ -196,7 +196,7 @@ class _Tracer:
         return tuple(found), begins
 
     def traced(self, entries: Sequence[Entry], first: bool = False) -> Graph:
-        """The graph of every step; if `first`, the separate graph of the first step."""
+        """The graph that all steps share or, if `first`, the one that replaces it in the first step."""
         recorder = SourceRecorder()
 
         def run(p: list[Tensor], g: list[Tensor], s: list[Tensor], r: list[Tensor]) -> list[Tensor]:

@@ -59,7 +59,7 @@ def div(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand) -> View
 def add_product(
     lowering: Lowering, node: torch.fx.Node, x: View, y: View, z: View, *, value: Scalar = 1
 ) -> View:
-    """x + (value y) z, every step rounded."""
+    """x + (value * y) * z, every step rounded."""
     b = lowering.builder
     return binary(
         lowering, node, x, binary(lowering, node, _times(lowering, node, y, value), z, b.mul), b.add
@@ -70,7 +70,7 @@ def add_product(
 def add_quotient(
     lowering: Lowering, node: torch.fx.Node, x: View, y: View, z: View, *, value: Scalar = 1
 ) -> View:
-    """x + (value y) / z, every step rounded."""
+    """x + (value * y) / z, every step rounded."""
     b = lowering.builder
     return binary(
         lowering, node, x, binary(lowering, node, _times(lowering, node, y, value), z, b.div), b.add
