@@ -29,10 +29,12 @@ MOST_RUNS, MOST_CORE_HOURS = 60, 12.0
 
 @dataclass(frozen=True)
 class Run:
-    """One training. `rule` names what is exchanged after every `inner` steps.
+    """One training. `rule` names what is exchanged, and when.
 
-    `lanes`: one of every `block` parameters, by the lanes' programs. `mean` and `nesterov`: float32
-    differences. `alone`: nothing. `all-reduce`: the gradients of every step.
+    `lanes`: after every `inner` steps, the lanes' programs send the largest of every `block` parameters'
+    changes, in int8. `mean` and `nesterov`: after every `inner` steps, the changes of all parameters, in
+    float32; their mean is applied by SGD, plain or with Nesterov momentum. `alone`: nothing. `all-reduce`:
+    after every step, the gradients.
     """
 
     size: str

@@ -101,8 +101,8 @@ class CapturedStep:
 
     @cached_property
     def hints(self) -> dict[bytes, Hint]:
-        """The library functions that the program calls. They are part of the bundle, so that others find the
-        kernels too.
+        """By program id, the name and attributes of each library function that the program calls and that has
+        a kernel. The bundle contains these hints, so that every party that loads it finds the kernels.
         """
         return hints(self.step_program.program)
 

@@ -76,7 +76,7 @@ class Withholding(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """All parameters of this study, which uses none of the market's."""
+        """This study's own parameters. It has no others: it uses no parameter of the market."""
         return {
             "honest": Extra(
                 "share of the accounts that are honest; all others are in league with the solver"
