@@ -63,7 +63,9 @@ def _is_distinct(node: Node) -> bool:
 
 @expands(aten.index_put.default, aten._unsafe_index_put.default, where=_is_distinct)
 def index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, _: bool = False) -> Tensor:
-    """x with elements replaced at distinct places: each place looks up the value written to it."""
+    """x with `values` written where `indices` says; no place is written twice. Every place of x looks up the
+    value that replaces what it holds, if there is one.
+    """
     given = {axis: index for axis, index in enumerate(indices) if index is not None}
     rest = [axis for axis in range(x.dim()) if axis not in given]
     shape = torch.broadcast_shapes(*(index.shape for index in given.values()))
