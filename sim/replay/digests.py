@@ -87,7 +87,9 @@ class Target(NamedTuple):
 
     @property
     def path(self) -> list[bytes]:
-        """The Merkle path from the segment's root, a leaf, up to the attestation's digest."""
+        """The Merkle path in the attestation's tree. The root of this tree is the attestation's digest; the
+        segment's root is one of its leaves, and the path starts there.
+        """
         return segment_path(self.attestation.roots, self.attestation.result, self.position)
 
     def opening(self, trained: Trained, at: Chunk) -> Opening:
