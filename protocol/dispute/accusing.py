@@ -98,8 +98,9 @@ def evidence(
 
 
 def _changed(states: States, step: int, thinning: int) -> list[Indices]:
-    """For each tensor, the indices of those chunks that are hashed in state `step` and differ from state
-    `step` - 1. If no tensor has such a chunk, the list is empty. The states are released on return.
+    """A list with an entry for each tensor: the indices of those chunks that are hashed in state `step` and
+    differ from state `step` - 1. If no tensor has such a chunk, the list has no entries. The states are
+    released on return.
     """
     pairs = zip(states.tensors(step - 1), states.tensors(step), strict=True)
     found = [_differing(_flat(before), _flat(after), step, thinning) for before, after in pairs]
