@@ -300,8 +300,8 @@ class Auction:
 
     def owed(self, task: int | None = None) -> int:
         """Token units that must stay free for the stakes of all tasks that this solver may still submit,
-        except `task`. If this solver's bid has locked a task's delay penalty, the penalty is deducted from
-        the task's stake, because the submission releases the penalty.
+        except `task`. Where this solver's bid has locked a task's delay penalty, that much less must stay
+        free: the submission releases the penalty, so that it can go into the stake.
         """
         client, owed = self._context.client, 0
         for other in (*self._staged(Stage.TRAINING), *self._standing()):

@@ -15,7 +15,7 @@ SECRET: Final = "t0p5ecret"
 
 class Receiver:
     """A server that accepts alerts. `answers` are for its next requests: each is a status, or a function that
-    gets the handler.
+    is called with the request's handler instead of a status being sent.
     """
 
     def __init__(self, *answers: int | Callable[[Any], None]) -> None:

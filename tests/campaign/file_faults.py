@@ -55,7 +55,7 @@ class DiskFull(Fault):
         self._disk(world).fill()
 
     def lift(self, world: World) -> None:
-        """Delete the file that fills the disk, as an operator would make room."""
+        """Make room as an operator would: delete the file that fills the disk."""
         self._disk(world).free()
 
     def felt(self, world: World) -> bool:

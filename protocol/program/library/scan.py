@@ -91,7 +91,7 @@ class _Scan:
         return [*carried, *joined]
 
     def _cut(self, count: int) -> list[tuple[int, int]]:
-        """The parts of `count` rows, as (start, stop), in the order in which they run."""
+        """The parts into which `count` rows are cut, as (start, stop), in the order in which they run."""
         size = 1
         while size * WIDTH < count:
             size *= WIDTH

@@ -181,8 +181,8 @@ def of_edges() -> Training:
 
 
 class OfGraphs(nn.Module):
-    """Classifies graphs with the same structure. The graphs of a batch are joined into one graph; then the
-    nodes of each original graph are pooled in three ways.
+    """Classifies graphs that all have the same edges. The graphs of a batch are joined into one graph; then
+    the nodes of each original graph are pooled in three ways.
     """
 
     def __init__(self, batch: int) -> None:
