@@ -31,10 +31,10 @@ MOST_RUNS, MOST_CORE_HOURS = 60, 12.0
 class Run:
     """One training. `rule` names what is exchanged, and when.
 
-    `lanes`: after every `inner` steps, the lanes' programs send the largest of every `block` parameters'
-    changes, in int8. `mean` and `nesterov`: after every `inner` steps, the changes of all parameters, in
-    float32; their mean is applied by SGD, plain or with Nesterov momentum. `alone`: nothing. `all-reduce`:
-    after every step, the gradients.
+    `lanes`: after every `inner` steps, each lane sends a part of its parameters' changes, in int8: from every
+    `block` changes, the one of largest magnitude. `mean` and `nesterov`: after every `inner` steps, the
+    changes of all parameters, in float32; their mean is applied by SGD, plain or with Nesterov momentum.
+    `alone`: nothing. `all-reduce`: after every step, the gradients.
     """
 
     size: str

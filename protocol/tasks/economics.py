@@ -60,9 +60,10 @@ def minimum_stake(audit: Audit, price: int, gain: int, *, recoverable: int = 0, 
     the reward and the restitution, which a cheater gets back if it is also its own challenger and submitter.
     `margin` is added to the stake.
 
-    Only m = 1 and m = K are computed, because the maximum is at one of them. As a function of m, a is convex.
-    P is an increasing convex function of a, so P is convex too, and 1 - P is concave. A line divided by a
-    positive concave function is quasiconvex, and is therefore largest at an end.
+    Only m = 1 and m = K are computed, because the maximum is at one of them. The chance a(m / K) of
+    `missed_chance` is convex in m. The chance P of `escape_chance` is an increasing convex function of a(m /
+    K), so P is convex in m too, and 1 - P is concave. A line divided by a positive concave function is
+    quasiconvex, and is therefore largest at an end.
 
     Raises `StakeError` if some m is never caught, or if a number is out of bounds.
     """

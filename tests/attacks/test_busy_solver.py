@@ -29,7 +29,8 @@ pytestmark = pytest.mark.chain
 def accused(
     scene: Stage, segments: int, segment_steps: int, late: str = "1:0", **terms: int
 ) -> Iterator[tuple[Callable[[], int], FalseGames]]:
-    """An honest solver that has submitted a task, and an account with bonds for games on it.
+    """An honest solver that has submitted its result of a task, and an account with bonds for games on that
+    task.
 
     Yields a function that counts the steps that the solver has run in all tasks, and the account's
     `FalseGames`. `late` is the value of the flag `--late` of `tests.adversaries`.
