@@ -97,7 +97,7 @@ class Candidates:
         self._wanted: dict[int, str] = {}
 
     def want(self, task: int, bundle_hash: bytes) -> None:
-        """Note that a task wants a bundle."""
+        """Record that a task wants a bundle."""
         with self._lock:
             self._wanted[task] = bundle_hash.hex()
 

@@ -19,8 +19,9 @@ LOCKS: Final = (REGISTRATION, ESCROW, STAKE, BOND)
 BURNED: Final = "burned"
 HELD: Final = "held"
 VAULT: Final = "vault"
-"""The owner named in two lines about the vault as a whole. The line `BURNED` has the tokens that the vault
-has burned. The line `HELD` has all tokens that the vault holds, including the burned ones.
+"""Stands in place of an account's name as the owner in two places, which are about the whole vault.
+`Place(VAULT, BURNED)` has the tokens that the vault has burned; they stay in the vault, out of reach.
+`Place(VAULT, HELD)` has all tokens in the vault, including the burned ones.
 """
 
 

@@ -39,11 +39,12 @@ class ProductKernel(Protocol):
         ey: Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """The product of the rows of x and y, which are f32. The result is f32 [..., M, N], rounded once. px
-        and py are 13 or 20.
+        """The product of each row of x with each row of y, as f32 [..., M, N], rounded once. x and y are f32;
+        their elements are first quantised to px and py bits. Both px and py are 13 or 20.
 
-        Exponents are i32 [..., M, 1] and [..., N, 1]. A `bias` f32 [N] is added to the rounded product, in
-        f32. NaN is canonical.
+        `ex`, i32 [..., M, 1], and `ey`, i32 [..., N, 1], are the exponents of the rows of x and of y. They
+        are computed if they are None. A `bias` f32 [N] is added to the rounded product, in f32. NaN is
+        canonical.
         """
 
     def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:

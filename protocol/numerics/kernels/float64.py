@@ -23,10 +23,11 @@ class Float64:
         return device.type != "mps"
 
     def tiling(self, px: int, py: int, /) -> Tiling:
-        """Tile sizes 8 and 32 for the rows, 8 and 32 for the columns, and 8 and 64 for the terms. These sizes
-        are an assumption: they are usual, but a BLAS may use any sizes.
+        """The sizes that the tiles of a BLAS are assumed to have: 8 and 32 for the rows, 8 and 32 for the
+        columns, and 8 and 64 for the terms. Each is a usual size, but a BLAS may use any.
 
-        If a product has more terms than `block_length`, it is computed as a sum of products of blocks.
+        A product with more than `block_length` terms also takes another path: it is computed as a sum of
+        products of blocks.
         """
         return Tiling((8, 32), (8, 32), (8, 64), (block_length(px + py) + 1,))
 

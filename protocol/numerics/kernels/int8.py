@@ -33,8 +33,9 @@ class Int8:
         return device.type in ("cpu", "cuda")
 
     def tiling(self, _px: int, _py: int, /) -> Tiling:
-        """The sizes at which the kernel takes another path: the sizes that padding depends on, and 64, the
-        usual block size of torch's library. A product of more than `BLOCK` terms is computed in parts.
+        """The sizes at which the kernel takes another path. They are the sizes that padding depends on; 64,
+        because torch's library usually works in blocks of 64; and 2^17 + 1 terms, because one `_int_mm` takes
+        at most 2^17 (`BLOCK`), so longer products are computed in parts.
         """
         return Tiling((ROWS - 1, 64), (ALIGNED, 64), (ALIGNED, 64), (BLOCK + 1,))
 

@@ -91,8 +91,8 @@ def _mapped(x, WHICH: tl.constexpr):
 
 @triton.jit
 def map_elements(g, x, y, count, WHICH: tl.constexpr, GRADIENT: tl.constexpr, BLOCK: tl.constexpr):
-    """Write y = f(x), or y = g f(x) with GRADIENT. f is the function that has the number WHICH in
-    `kernels.fused.Map`.
+    """Write y = f(x), or with GRADIENT y = g * f(x), the product of two elements. f is the function that has
+    the number WHICH in `kernels.fused.Map`.
     """
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     there = at < count
