@@ -197,8 +197,8 @@ class Database(NodeDatabase):
         return _roots(rows[0][0]) if rows else []
 
     def put_steps(self, task: int, salt_hash: bytes, segment: int, roots: Sequence[bytes]) -> None:
-        """Keep the roots of a segment's states s_0 … s_C under a salt, 32 bytes each. They come from the
-        replay that computed the segment's digest.
+        """Keep the roots, 32 bytes each, of a segment's states s_0 … s_C under a salt. The roots come from
+        the replay that computed the segment's digest.
         """
         self._execute(
             "INSERT OR REPLACE INTO steps VALUES (?, ?, ?, ?)", (task, salt_hash, segment, b"".join(roots))
@@ -399,7 +399,7 @@ class Database(NodeDatabase):
         return StateRow(number, bool(rows[0][0]), root, rows[0][1]) if rows else None
 
     def own_segments(self, task: int) -> int:
-        """The number of segments of a task that our own run from the start has completed."""
+        """The number of segments of a task that are complete in our own run, which begins at checkpoint 0."""
         ((count,),) = self._execute(
             "SELECT count(*) FROM states WHERE task = ? AND own AND number > 0", (task,)
         )

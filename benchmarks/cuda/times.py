@@ -82,7 +82,7 @@ def step_cells(device: torch.device, size: str = SIZE) -> Cells:
 
 
 def product_cells(device: torch.device) -> Cells:
-    """Cells of the products of every kernel, shape and pair of widths."""
+    """Each cell measures a matrix product with one kernel, one shape and one pair of operand widths."""
     yield from _as_json(_product_rows(device))
 
 

@@ -55,7 +55,9 @@ class _Checker:
             self._counted[id(program)] = program  # kept alive, so that no other object gets the same id()
 
     def visit(self, program: Program, depth: int) -> int:
-        """Check a program that runs `depth` calls below the top frame. Return how deep calls go below it."""
+        """Check a program at call depth `depth`; the top frame has depth 0. Return the maximum depth of calls
+        below this program.
+        """
         self._require_depth(program, depth)
         if program.id not in self._below:
             below = [self._callee(program, number, depth) for number in program.calls()]

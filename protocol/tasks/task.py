@@ -23,8 +23,9 @@ MAX_TENSORS: Final = 65_535
 MAX_SEATS: Final = 32
 MAX_SEAT_SEGMENTS: Final = 64
 LOOK_LOCK: Final = 4
-"""The least lock of a seat if the task has looks, as a multiple of the cost of a game. If a seat is caught,
-half of its lock pays the looker for a bond and for the game that obtains the solver's step tree.
+"""The least lock of a seat if the task has looks, as a multiple of the cost of a game. A looker that catches
+a seat gets half of the seat's lock. This half must cover the game that obtains the solver's step tree, and
+the bond of the looker's accusation.
 """
 MAX_JURORS: Final = 32
 JURY_SHARE: Final = 16

@@ -272,7 +272,9 @@ def _people(parameters: MarketParameters, false_share: float, x: float, y: float
 
 
 def _counted(y: float, parameters: MarketParameters) -> float:
-    """A share of verifiers, rounded to whole verifiers with at least one of each kind."""
+    """The share of replaying verifiers nearest to `y` that is a whole number of verifiers and leaves at least
+    one verifier that replays and one that does not.
+    """
     return of_both(_inner(y), parameters) / parameters.verifier_count
 
 

@@ -28,11 +28,11 @@ _BUDGET: Final = MarketParameters().budget
 _BUDGET_UNITS: Final = _BUDGET * CHAIN_TOKEN // TOKEN
 """The budget in the chain's units."""
 _SHORT: Final = 5
-"""Segments of the shortest tasks shown."""
+"""Number of segments of the shortest tasks shown."""
 _LONG: Final = 1_000
-"""Segments of the longest tasks shown."""
+"""Number of segments of the longest tasks shown."""
 _REFERENCE: Final = 60
-"""Segments of the task whose deterrence rule is shown."""
+"""Number of segments of the task whose costs and deterrence rule are shown."""
 
 
 def margins() -> list[Finding]:

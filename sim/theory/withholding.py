@@ -127,8 +127,8 @@ def conviction_loss(terms: Withheld) -> float:
 def retrained_loss(terms: Withheld) -> float:
     """Return the cheater's loss if its data are found withheld and somebody retrains.
 
-    The cheater sees the retrainer's commitment, convicts itself first and takes the retrainer's reward. The
-    stake is counted once: it includes the part that the jury's verdict has already taken.
+    The cheater sees the retrainer's commitment, convicts itself first and takes the retrainer's reward. It
+    loses its stake only once: the jury's verdict takes a part of it, and the conviction takes the rest.
     """
     return terms.stake - terms.retrain_reward + _submitter(terms)
 

@@ -31,7 +31,7 @@ def register() -> None:
 
 @contextmanager
 def computed() -> Iterator[None]:
-    """Inside the context, this process computes both versions and has the contracts of both."""
+    """In the context, this process computes versions 1 and 2 of the arithmetic and has their contracts."""
     read = abi._read
 
     def read_both(name: str) -> Any:

@@ -348,9 +348,9 @@ def test_a_commitment_that_was_not_opened_in_time_is_forfeited_and_made_anew(
 def test_commitments_that_were_not_opened_double_no_bond(
     challenger: Challenger, connected: Connect, opened: int
 ) -> None:
-    """While a stranger's sixteen commitments are held, each with a bond, the next bond is doubled. `opened`
-    is the number of these commitments that are opened as games. The others can no longer be opened after some
-    time. The challenger then forfeits them, so that its bond is not doubled.
+    """While a stranger's sixteen commitments are held, each with a bond, the next bond is doubled. The
+    stranger opens `opened` of them as games. When the time to open the others has passed, the challenger
+    burns the stranger's bonds for those by `forfeit`, so that the challenger's own bond is not doubled.
     """
     client, stranger, driver = challenger.client, connected(5), challenger.driver()
     fund(stranger, 2000)

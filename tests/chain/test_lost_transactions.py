@@ -121,8 +121,8 @@ def test_a_transaction_that_the_node_took_in_spite_of_its_error_is_not_sent_agai
 
 
 def test_a_refusal_does_not_count_while_another_node_has_not_answered(chain: Devnet) -> None:
-    """One node takes the transaction, but its answer is garbled. The other refuses the transaction and does
-    not hear that it was taken.
+    """One node takes the transaction, but its answer is garbled. The other node refuses the transaction, and
+    when asked for it later, does not know it.
     """
     account, before = development_account(4, chain.chain_id), chain.connection.balance(NOWHERE)
     with RpcProxy(chain.url) as near, RpcProxy(chain.url) as far:

@@ -77,8 +77,9 @@ def test_some_elements_agree(chain: Evm, op: Op) -> None:
 
 @pytest.mark.parametrize("op", sorted(LARGE), ids=lambda op: op.label)
 def test_some_elements_of_large_values_agree(op: Op) -> None:
-    """Elements of large values are compared with plain integers, because torch code takes other paths if a
-    value has many elements. Some of these paths depend on the value of an operand with a single element.
+    """In tensors with many elements, torch code takes other paths than in small ones. Some of these paths
+    depend on the number that a single-element operand holds. Some elements of such results are compared with
+    plain integers.
     """
     r = Random(f"large {op.label}")
     for _ in range(VALUES):

@@ -46,8 +46,9 @@ GIB: Final = 1 << 30
 
 class Monitor:
     """Monitors a node as long as the context lasts. `party` is "solver" or "verifier"; `folder` has the
-    node's data. `writable` makes a test write to the node's database, and raises sqlite3.Error if the write
-    fails. `needs` is False for a node without an account, which needs no tokens and no coin.
+    node's data. `writable` is a function that writes to the node's database as a test, and raises
+    sqlite3.Error if this fails. `needs` is False for a node without an account, which needs no tokens and no
+    coin.
 
     Raises PortTaken, PortRefused, NoSuchHost. Entering the context may raise NotStarted.
     """

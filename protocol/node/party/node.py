@@ -122,7 +122,7 @@ class Node(ABC):
         return ""
 
     def _try_writing(self) -> object:
-        """Make a test write to the database. Raises sqlite3.Error."""
+        """Write to the database as a test. Raises sqlite3.Error."""
         return None
 
     @contextmanager

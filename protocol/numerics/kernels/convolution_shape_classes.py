@@ -1,11 +1,11 @@
 """Shape classes of convolutions: arithmetic.md section 8, "Self-tests". See `shape_classes` for products.
 
 A `ConvolutionCall` holds everything on which the path through native/convolution_*.h depends.
-`shape_classes_of` gives the smallest calls that together take the same paths; the self-test computes these.
-The windows and the borders stay the same. The following are reduced: rows of the left operand beyond two
-panels, terms beyond three chunks, samples, groups, and positions along both axes. Remainders after runs of
-32, 16 and 4 stay the same. Code that runs only with many terms (the next block of a weight gradient, sums
-beyond 2^51) has its own class with few channels.
+`shape_classes_of` gives, for one call, the smallest calls that together take all of its paths; the self-test
+computes these smallest calls. Their windows and borders are those of the given call. The following are
+reduced: rows of the left operand beyond two panels, terms beyond three chunks, samples, groups, and positions
+along both axes. Remainders after runs of 32, 16 and 4 stay the same. Code that runs only with many terms (the
+next block of a weight gradient, sums beyond 2^51) has its own class with few channels.
 """
 
 from __future__ import annotations

@@ -43,8 +43,9 @@ BAD_X, BAD_Y = 5, 7
 _ROWS, _COLUMNS = Layout(Order.TERMS, True, False), Layout(Order.ROWS, True, False)
 SHAPES = ((1, 1, 1), (3, 2, 8200), (14, 35, 130), (5, 33, 1029))
 """Four shapes (M, N, K): the smallest; one with over 2^13 terms, where float64 must split products of 20 x 20
-bits; one where x has more rows than a panel of 12, and y more than a panel of 32; and one with more terms at
-the limit than i32 can add, whatever the chunk.
+bits; one where x has more rows than a panel of 12, and y more than a panel of 32; and one with over 16 chunks
+of terms, where a sum of products does not fit into i32 if all terms have one sign and are as large as their
+bits allow.
 """
 
 
