@@ -33,10 +33,13 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Reveal:
-    """An accepted answer: a node's descendants, or a leaf's bytes, in the tree with this root and size."""
+    """An accepted answer: a node's descendants, or a leaf's bytes, in the tree with this root and size.
+    `bytes_total` is the bytes of the value if it is a value's tree, else 0.
+    """
 
     root: bytes
     size: int
+    bytes_total: int
     node: DemandedNode
     answer: tuple[bytes, ...] | bytes
 
@@ -79,7 +82,7 @@ class GameReader:
         for reveal in reveals(self._events):
             if reveal not in self._passed_on:
                 self._passed_on.add(reveal)
-                revealed.reveal(reveal.root, reveal.size, reveal.node, reveal.answer)
+                revealed.reveal(reveal.root, reveal.size, reveal.node, reveal.answer, reveal.bytes_total)
 
     def _start(self) -> None:
         self._events: list[Event] = []
@@ -180,8 +183,8 @@ def reveals(events: list[Event]) -> list[Reveal]:
             asked = event
         elif event.name in answers and asked is not None:
             node = DemandedNode(*asked.arguments["nodes"][event.arguments["index"]])
-            root, size = asked.arguments["root"], asked.arguments["treeSize"]
-            found.append(Reveal(root, size, node, answers[event.name](event)))
+            root, size, total = (asked.arguments[key] for key in ("root", "treeSize", "bytesTotal"))
+            found.append(Reveal(root, size, total, node, answers[event.name](event)))
     return found
 
 

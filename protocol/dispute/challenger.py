@@ -7,7 +7,7 @@ already known or that the solver serves. Nodes that the solver does not serve ar
 
 from __future__ import annotations
 
-from protocol.commitments import CHUNK, ProofError, segment_tree, state_tree, step_tree
+from protocol.commitments import CHUNK, ProofError, segment_tree, state_tree, step_tree, tensor_tree
 from protocol.dispute.demands import demand
 from protocol.dispute.errors import NothingToChallenge
 from protocol.dispute.evidence import compare_value, edge_input, edge_output
@@ -132,7 +132,12 @@ class _Challenger:
             trace,
             n,
             value,
-            lambda own: self.revealed.tree(claimed, own, lambda: _chunks(ask(segment, step, path, leaf))),
+            lambda own: self.revealed.tree(
+                claimed,
+                tensor_tree(own),
+                lambda: _chunks(ask(segment, step, path, leaf)),
+                bytes_total=len(own),
+            ),
         )
 
     def false_output(self, frame: Frame, trace: PartialTree) -> Move:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from protocol.commitments import CHUNK, Tree, constants_tree, state_tree, tensor_tree
+from protocol.commitments import CHUNK, constants_tree, state_tree
+from protocol.commitments.hashing import BytesLike
 from protocol.dispute.demands import demand
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import (
@@ -79,19 +80,19 @@ def compare_value(
     trace: PartialTree,
     n: int,
     value: Leaf,
-    known: Callable[[Tree], PartialTree],
+    known: Callable[[BytesLike], PartialTree],
 ) -> Move:
     """The challenger's move if the solver's value of primitive n differs from our own. If the first wrong
     chunk of the solver's value is not known yet, the move demands a node on the way to this chunk. If it is
     known, the move is about the first wrong element: if this element has several blocks, the move selects it,
     so that it is split; otherwise the move has it judged.
 
-    `known` takes our own tree of the value and returns the solver's tree.
+    `known` takes our own value and returns the solver's tree.
     """
     instruction = frame.program.instructions[n]
     opened = open_instruction(frame.program, n)
     own = frame.value(instruction.first)
-    tree = known(tensor_tree(own))
+    tree = known(own)
     node = tree.first_difference()
     assert node is not None, "roots differ, so some chunk does"
     index = node[0]

@@ -31,24 +31,34 @@ class LeafStore(Protocol):
 
 
 class Revealed:
-    """The reveals, stored by the root and the size of their tree. A reveal that arrives before its tree is
-    used is applied later.
+    """The reveals, stored by the root and the size of their tree, and by what its leaves are. A reveal that
+    arrives before its tree is used is applied later.
 
-    A root alone does not identify a tree, because a solver may post the same root for its step tree and for a
-    trace. So the key of a `PartialTree` includes the root of our own tree with which it is compared.
+    A root alone does not identify a tree, because a solver may post the same root for its step tree, for a
+    trace and for a value. So the key of a `PartialTree` includes the root of our own tree with which it is
+    compared. Leaves that were revealed in one tree could not be opened in a tree with leaves of another
+    length. So answers are kept apart by `bytes_total`: the bytes of a value, or 0 for a tree whose leaves have
+    32 bytes.
     """
 
     def __init__(self, kept: LeafStore | None = None) -> None:
         """`kept` holds served traces. Without it, served traces are lost with this object."""
         self._kept = kept
-        self._nodes: dict[tuple[bytes, int], list[tuple[DemandedNode, Sequence[bytes] | bytes]]] = {}
-        self._trees: dict[tuple[bytes, int, bytes], PartialTree] = {}
-        self._replayed: dict[tuple[bytes, int, bytes], int] = {}
-        self._asked: set[tuple[bytes, int, bytes]] = set()
+        self._nodes: dict[tuple[bytes, int, int], list[tuple[DemandedNode, Sequence[bytes] | bytes]]] = {}
+        self._trees: dict[tuple[bytes, int, int, bytes], PartialTree] = {}
+        self._replayed: dict[tuple[bytes, int, int, bytes], int] = {}
+        self._asked: set[tuple[bytes, int, int, bytes]] = set()
 
-    def reveal(self, root: bytes, size: int, node: DemandedNode, answer: Sequence[bytes] | bytes) -> None:
+    def reveal(
+        self,
+        root: bytes,
+        size: int,
+        node: DemandedNode,
+        answer: Sequence[bytes] | bytes,
+        bytes_total: int = 0,
+    ) -> None:
         """Record an answer that the contract has accepted: descendants, or a leaf's bytes."""
-        self._nodes.setdefault((root, size), []).append((node, answer))
+        self._nodes.setdefault((root, size, bytes_total), []).append((node, answer))
 
     def tree(
         self,
@@ -56,6 +66,7 @@ class Revealed:
         own: Tree,
         ask: Callable[[], Sequence[bytes] | None] | None = None,
         keep: bool = False,
+        bytes_total: int = 0,
     ) -> PartialTree:
         """The solver's tree with this root, compared with our own.
 
@@ -64,11 +75,11 @@ class Revealed:
         the root are ignored. With `keep`, leaves of 32 bytes are kept before they are used. Raises OSError if
         keeping them fails; the next call then asks again.
         """
-        name = (root, own.size, own.root)
+        name = (root, own.size, bytes_total, own.root)
         known = self._trees.get(name)
         if known is None:
             known = self._trees[name] = PartialTree(root, own.size, own)
-        answers = self._nodes.get((root, own.size), [])
+        answers = self._nodes.get((root, own.size, bytes_total), [])
         done = self._replayed.get(name, 0)
         for node, answer in answers[done:]:
             if isinstance(answer, bytes):

@@ -1,17 +1,28 @@
-"""A solver that posts the root of its step tree (or of the caller's trace) as the root of a trace too.
+"""A solver that posts the root of its step tree (or of the caller's trace) as the root of a trace or of a value
+too.
 
-The solver chooses the 32 bytes of a claim, so nothing on-chain forbids this. Nobody can open such a trace, so
-the solver loses. But the challenger must not confuse the two trees and demand nodes that the trace does not
-have.
+The solver chooses the 32 bytes of a claim, so nothing on-chain forbids this. Nobody can open such a trace or
+value, so the solver loses. But the challenger must not confuse the two trees: it must not demand nodes that the
+trace does not have, and must not take the 32 bytes of a trace's leaf for a chunk of the value.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
+from types import SimpleNamespace
+from typing import cast
 
-from protocol.commitments import step_tree, trace_tree
+import torch
+
+from protocol.commitments import Tree, step_tree, trace_tree
+from protocol.dispute import challenger
+from protocol.dispute.provider import Frame, Provider, Run
 from protocol.dispute.revealed import Revealed
-from protocol.dispute.view import DemandedNode
+from protocol.dispute.view import DemandedNode, GameView, Phase, TreeKind
+from protocol.numerics.types import DType
+from protocol.program import Builder, Program, TensorType
+from protocol.program.trace import trace
 
 
 def roots(what: str, count: int) -> list[bytes]:
@@ -46,3 +57,71 @@ def test_equal_sizes_are_compared_with_their_own_values() -> None:
     own = [*CLAIMED_STEPS[:3], *roots("callee", 2)]
     assert revealed.tree(CLAIMED.root, OWN_STEPS, lambda: CLAIMED_STEPS).first_difference() == (0, 1)
     assert revealed.tree(CLAIMED.root, trace_tree(own), lambda: CLAIMED_STEPS).first_difference() == (3, 1)
+
+
+ROW = TensorType(DType.F32, (640,))
+"""Values of three chunks; the trace below has three leaves."""
+
+
+def wide() -> Program:
+    """Outputs a row of twos, without any input."""
+    b = Builder("wide")
+    ones = b.expand(b.f32(0x3F800000), ROW.shape)
+    b.output(b.add(ones, ones))
+    return b.build()
+
+
+def top() -> Program:
+    """Begins with a call, so leaf 0 of its trace is the call's result."""
+    b = Builder("top")
+    (twos,) = b.call(wide())
+    b.output(b.add(twos, b.input(ROW)))
+    return b.build()
+
+
+class Served:
+    """Serves the trace of the callee, and nothing else."""
+
+    def __init__(self, callee: Sequence[bytes]) -> None:
+        self._callee = callee
+
+    def trace_roots(self, _segment: int, _step: int, path: tuple[int, ...]) -> Sequence[bytes] | None:
+        return self._callee if path else None
+
+    def value(self, *_at: object) -> None:
+        """No value."""
+
+
+def reveal(revealed: Revealed, tree: Tree, bytes_total: int) -> None:
+    """Reveal the nodes below the root of a tree of three leaves."""
+    node = DemandedNode(0, tree.size, tree.root)
+    revealed.reveal(tree.root, tree.size, node, tree.descendants(0, tree.size), bytes_total)
+
+
+def test_a_revealed_leaf_of_a_trace_is_no_chunk_of_a_value_with_the_same_root() -> None:
+    """The claimed value has as many chunks as the caller's trace has leaves, and its root is the caller's trace
+    root, of which leaf 0 was revealed on-chain. The challenger demands the chunk of 1,024 bytes, which nobody can
+    show. A judgment with the leaf's 32 bytes would revert, and the challenger would lose on its clock.
+    """
+    frame: Frame = trace(top(), [torch.ones(ROW.shape)])
+    callee = frame.callee(0)
+    false = trace_tree([sha256(b"false result").digest(), frame.root(1), frame.root(2)])
+    leaves = [callee.root(0), callee.root(1), false.root]
+    revealed, served = Revealed(), cast(Provider, Served(leaves))
+    reveal(revealed, false, 0)
+    leaf = DemandedNode(0, 1, false.node(0, 1))
+    revealed.reveal(false.root, 3, leaf, sha256(b"false result").digest())
+    game = GameView(
+        *(7, 1, "0x" + "11" * 20, Phase.FRAME, bytes(32), bytes(32), 9),
+        segment=1,
+        step=1,
+        path=(0,),
+        frame_keys=(bytes(32), bytes(32)),
+        frame_roots=(false.root, trace_tree(leaves).root),
+    )
+    run = cast(Run, SimpleNamespace(frame=lambda _segment, _step: frame))
+    for answers in ((0,), (1024,)):
+        move = challenger.next_move(game, run, revealed, served)
+        assert move is not None
+        assert (move.function, move.arguments[2], move.answers) == ("demand", TreeKind.VALUE, answers)
+        reveal(revealed, false, 640 * 4)

@@ -85,7 +85,7 @@ class Referee:
         if self.kept is not None:
             self.revealed = Revealed(self.kept)
             for demand, node, answer in self._answers:
-                self.revealed.reveal(demand.root, demand.tree_size, node, answer)
+                self.revealed.reveal(demand.root, demand.tree_size, node, answer, demand.bytes_total)
 
     def _play(self, move: Move) -> None:
         rules: dict[str, Callable[..., None]] = {
@@ -226,7 +226,7 @@ class Referee:
 
     def _answered(self, demand: Demand, node: DemandedNode, answer: Sequence[bytes] | bytes) -> None:
         self._answers.append((demand, node, answer))
-        self.revealed.reveal(demand.root, demand.tree_size, node, answer)
+        self.revealed.reveal(demand.root, demand.tree_size, node, answer, demand.bytes_total)
         left = tuple(k for k in demand.unanswered if demand.nodes[k] != node)
         self._become(demand=demand._replace(unanswered=left) if left else None)
 
