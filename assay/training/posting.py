@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from assay.consent import Ask
 from assay.description import Plan, RunTable, TermsTable
-from assay.errors import NotConfirmed, PlanError
+from assay.errors import NotConfirmed, PlanError, StartError
 from assay.options import context_of
 from assay.posting import Choices, post
 from assay.pricing import Price
@@ -157,10 +157,21 @@ def _plan(name: str, steps: int, segments: int, seed: int | None, terms: Mapping
 
 
 def _start(start: Result | Handle | Path | str | None) -> Start | None:
+    """The state from which training goes on. Raises StartError if a result is not final: it may still be found
+    false, and the next solver would be paid to train on from false weights.
+    """
     if start is None:
         return None
     if isinstance(start, Handle):
         start = start.result()
-    if isinstance(start, Result):
-        return Start(start.state, f"start, the result of task {start.task}")
-    return read_start(Path(start))
+    if not isinstance(start, Result):
+        return read_start(Path(start))
+    what = f"start, the result of task {start.task}"
+    if not start.final:
+        raise StartError(
+            what,
+            expected="a settled task",
+            got=f"one that is {start.status.name.lower()} and may still be found false",
+            remedy="wait until it is settled",
+        )
+    return Start(start.state, what)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -16,14 +16,16 @@ from torch import Tensor
 import assay
 from assay.description import Description, RunTable, read
 from assay.errors import PlanError, SourceError, StartError
+from assay.results import Result
 from assay.source import captured
 from assay.starting import Start, read_start, seed_of
 from assay.training.display import Relay, notebook_page
 from assay.training.loading import model_tensors
-from assay.training.posting import _plan
+from assay.training.posting import _plan, _start
 from assay.watching.curve import Point
 from assay.watching.progress import Progress
 from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus
 from protocol.node.settings import SettingsError
 
 MODEL = """
@@ -126,6 +128,19 @@ def test_what_is_no_result_is_no_start(tmp_path: Path) -> None:
     save_file({"weight": torch.ones(2)}, tmp_path / "state.safetensors")
     with pytest.raises(StartError, match="with its key"):
         _ = read_start(tmp_path).seed
+
+
+@pytest.mark.parametrize("status", [TaskStatus.SUBMITTED, TaskStatus.SETTLED])
+def test_training_goes_on_only_from_a_settled_result(status: TaskStatus) -> None:
+    """A submitted result may still be found false."""
+    result = Result(7, status, bytes(32), cast(Any, None), key(3), cast(Any, None))
+    if status is TaskStatus.SUBMITTED:
+        with pytest.raises(StartError, match="task 7: expected a settled task, got one that is submitted"):
+            _start(result)
+    else:
+        begun = _start(result)
+        assert begun is not None
+        assert begun.seed == 3
 
 
 def described(folder: Path, arguments: str, passed: str, more: str) -> Description:
