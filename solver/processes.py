@@ -34,9 +34,10 @@ def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Ru
     Workers compute as `HonestExecutor` does, on the CPU; any other executor runs in this process.
     """
     alone = LocalRunner(context.in_turns(executor, work.task, terms))
-    wanted, there = context.settings.processes, len(units(work.program.program))
+    wanted = context.settings.processes
     if wanted == 1 or type(executor) is not HonestExecutor:
         return alone
+    there = len(units(work.program.program))
     processes = min(wanted, max(1, there))
     if processes < wanted:
         context.log.info(

@@ -7,6 +7,7 @@ result equals the body's bit for bit. Otherwise the body runs.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -27,7 +28,14 @@ from protocol.program.recorder import Recorder
 from protocol.program.types import TensorType
 from tests.unit.library.cases import CASES, Case, f32, operands, sliding
 
-VALUES = (0, 1, -1, 2, 30, 2**31, 2**32, 2**62, True, False, 0.0, -0.0, 1.0, -1.5, 1e-42, 1e300)
+TWICE = 2**60 + 2**36 + 1
+"""An integer that torch rounds to f32 once and the body twice, by way of float64, with different results."""
+ABOVE = 2.0**128 - 2.0**104 + 2.0**100
+"""A number above the largest f32, to which the body rounds it; torch refuses it."""
+VALUES = (
+    *(0, 1, -1, 2, 30, 2**31, 2**32, 2**62, True, False, 0.0, -0.0, 1.0, -1.5, 1e-42, 1e300),
+    *(TWICE, -TWICE, 2**53 + 1, 2**63 - 1, ABOVE, -ABOVE, 2.0**128 - 2.0**104),
+)
 I32_ONE = TensorType(DType.I32, (1, 1, 1, 1))
 SMALL = 1 << 22
 """Only programs that need fewer bytes and fewer operations than this are run here."""
@@ -117,6 +125,17 @@ def test_smaller_operands_that_a_body_broadcasts_run_by_the_body(
     attributes = next(case.attributes for case in CASES if case.function == name)
     program = CATALOGUE[name].program(types, attributes)
     assert recognise(program, Hint(name, attributes)) is None
+
+
+@pytest.mark.parametrize("limit", [TWICE, ABOVE])
+def test_a_number_that_torch_rounds_otherwise_runs_by_the_body(limit: float) -> None:
+    """With this limit, a kernel that reads the number by torch gives other bits than the body, or ends the step."""
+    program = CATALOGUE["clip_value"].program((f32(3),), {"limit": limit})
+    assert recognise(program, Hint("clip_value", {"limit": limit})) is None
+    given = torch.tensor([1.0, 1e30, -3.4e38])
+    (clipped,) = Interpreter().run(program, [given])
+    (rounded,) = struct.unpack("<f", struct.pack("<f", limit))
+    assert torch.equal(clipped, given.clamp(-rounded, rounded))
 
 
 def test_numbers_that_python_takes_for_equal_make_programs_of_their_own() -> None:

@@ -107,6 +107,11 @@ RANGES: Mapping[str, Sequence[int]] = {
 """Ranges of integer attributes. Outside them a kernel may fail although the body works."""
 FLAGS = frozenset({"gradient_in_windows", "include_padding", "nesterov", "relu", "safe", "tanh"})
 REALS = frozenset({"beta1", "beta2", "decay", "eps", "limit", "momentum", "rate", "weight_decay"})
+LARGEST_REAL, LARGEST_WHOLE = 2.0**128 - 2.0**104, 1 << 53
+"""The largest f32, and a bound for integers. The body rounds a number to float64 and then to f32, and torch
+rounds an integer only once, so the two differ for integers that float64 does not hold. torch refuses numbers
+above the largest f32, some of which the body rounds down.
+"""
 
 POOLINGS = frozenset({"max_pool", "max_pool_grad", "mean_pool", "mean_pool_grad"})
 FEW_TAPS, LARGE_CALL = 16, 256
@@ -162,7 +167,8 @@ def _in_range(name: str, value: object) -> bool:
     if name in FLAGS:
         return isinstance(value, int) and value in FLAG
     if name in REALS:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
+        most = LARGEST_WHOLE if isinstance(value, int) else LARGEST_REAL
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= most
     # In Python True equals 1, so it would pass as a number of rows.
     return isinstance(value, int) and not isinstance(value, bool) and value in RANGES.get(name, ())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -53,8 +53,22 @@ def plan(program: Program, rank: int, size: int) -> Plan:
         elif number in places and places[number] % size == 0:
             at = places[number]
             for mine in shared[at + rank : at + rank + 1]:
-                operands = [operand.leaf for operand in program.instructions[mine].operands]
-                order.update(dict.fromkeys((*ancestors(program, operands), mine)))
+                order.update(dict.fromkeys((*_missing(program, mine, order), mine)))
             exchanges[len(order)] += [(unit, k) for k, unit in enumerate(shared[at : at + size])]
     freed = releases_among(program, list(order))
     return Plan(tuple(order), dict(exchanges), tuple(freed))
+
+
+def _missing(program: Program, number: int, order: Container[int]) -> list[int]:
+    """The instructions, in ascending order, that instruction `number` needs and that are not in `order` yet. If
+    an instruction is in `order`, so is all that it needs, so each is visited once for all units together.
+    """
+    found: set[int] = set()
+    ahead = [number]
+    while ahead:
+        for operand in program.instructions[ahead.pop()].operands:
+            producer = program.producer(operand.leaf)
+            if producer not in order and producer not in found:
+                found.add(producer)
+                ahead.append(producer)
+    return sorted(found)

@@ -6,7 +6,6 @@ from collections import defaultdict
 
 from protocol.program.cost import cost
 from protocol.program.kept import kept
-from protocol.program.liveness import ancestors
 from protocol.program.program import Program
 
 SHARE = 0.5
@@ -29,12 +28,21 @@ def units(program: Program) -> tuple[int, ...]:
     numbers = max(several, key=lambda numbers: _operations(program, numbers), default=[])
     if _operations(program, numbers) < SHARE * cost(program).operations:
         return ()
-    together = set(numbers)
-    for number in numbers:
-        operands = [operand.leaf for operand in program.instructions[number].operands]
-        if together.intersection(ancestors(program, operands)):
-            return ()
-    return tuple(numbers)
+    return tuple(numbers) if _are_independent(program, set(numbers)) else ()
+
+
+def _are_independent(program: Program, numbers: set[int]) -> bool:
+    """Whether none of these instructions needs a result of another one, directly or by way of others. Reads
+    each operand of the program once, because a stranger chooses the program.
+    """
+    reached: set[int] = set()
+    for number, instruction in enumerate(program.instructions):
+        depends = any(operand.leaf in reached for operand in instruction.operands)
+        if depends and number in numbers:
+            return False
+        if depends or number in numbers:
+            reached.update(instruction.leaves)
+    return True
 
 
 def _operations(program: Program, numbers: list[int]) -> int:

@@ -9,6 +9,8 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -16,8 +18,9 @@ from protocol.commitments import BlobStore
 from protocol.execution.replay import Work, honest_executor
 from protocol.program.step import State
 from protocol.tasks.bundles import load_bundle
+from solver import processes
 from solver.database import Stage
-from solver.processes import WorkerRunner
+from solver.processes import WorkerRunner, runner
 from solver.run_store import RunStore
 from solver.training import LocalRunner, Training
 from tests.unit.parallel import tasks
@@ -106,3 +109,12 @@ def test_a_run_whose_workers_are_killed_has_the_roots_of_one_process(stand: Stan
     assert seen[:STEPS] == list(range(1, STEPS + 1))
     assert seen[-STEPS:] == list(range(2 * STEPS + 1, SEGMENTS * STEPS + 1))
     assert run_store.roots() == stand.alone()
+
+
+def test_one_process_looks_for_no_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stranger's program is not searched for work to share if there is only one process."""
+    monkeypatch.setattr(processes, "units", lambda _program: pytest.fail("searched"))
+    executor: Any = object()
+    context: Any = SimpleNamespace(in_turns=lambda *_: executor, settings=SimpleNamespace(processes=1))
+    work: Any = SimpleNamespace(task=1)
+    assert isinstance(runner(context, work, cast(Any, None), executor), LocalRunner)
