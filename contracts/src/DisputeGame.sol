@@ -145,8 +145,9 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         (bool solver, uint64 since, uint64 deadline) = _turn(record);
         if (solver) revert Refusals.NotYourTurn();
         _requireInTime(deadline);
-        // The solver gets less than a lost bond would give it, so its payment is not held for a whole clock.
-        _requireInTime(since + time);
+        // The solver gets less than a lost bond would give it, so its payment is not held for a whole clock. All
+        // turns of the look count together.
+        _requireInTime(since + time - record.challengerSpent);
         if (
             record.challenger != challenger || TaskId.unwrap(_taskOf(record)) != TaskId.unwrap(task)
                 || record.segment != segment

@@ -382,11 +382,10 @@ class GameState:
 
     def droppable_until(self, game_time: int, move_time: int) -> int:
         """Last second in which the look that asked for the step tree can drop this game, if it is the look's
-        turn. This is `move_time` seconds after the turn began, or the end of the look's clock of `game_time`
-        seconds if that is earlier. Both times are those of the terms.
+        turn. By then, the look's turns in this game have taken `move_time` seconds together, or all of its
+        clock of `game_time` seconds if that is less. Both times are those of the terms.
         """
-        began = self.deadline - (game_time - self.challenger_spent)
-        return min(self.deadline, began + move_time)
+        return self.deadline - game_time + min(game_time, move_time)
 
     @property
     def waits(self) -> bool:

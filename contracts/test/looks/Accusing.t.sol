@@ -8,6 +8,7 @@ import {Proofs} from "../../src/libraries/Proofs.sol";
 import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
+import {Leaf} from "../../src/types/Openings.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Digesting} from "./Digesting.sol";
 import {SaltedTree} from "./SaltedTree.sol";
@@ -395,6 +396,32 @@ contract AccusingTest is Digesting {
         clock = MOVE_TIME - 1;
         GameId id = _ready(1);
         _dropsUntil(_chargeOf(32, id, whole), game.gameOf(id).deadline);
+    }
+
+    /// @dev The look plays for a whole clock before it names the segment. Its turns count together.
+    function test_drop_blindLate_reverts() public {
+        _looked(1);
+        _reveal(32);
+        _attestSlots(1, 1);
+        _drawPicks(0);
+        address looker = _account(32);
+        uint32 segment = _segmentOf(32);
+        bytes32 salt = _commit(task, UNKNOWN, looker);
+        vm.prank(looker);
+        GameId id = game.challengeBlind(task, salt);
+        uint256 until = vm.getBlockTimestamp() + MOVE_TIME;
+        _reach(game.gameOf(id).deadline - 1);
+        bytes32 head = _head(id);
+        (Leaf memory before, Leaf memory afterwards) =
+            (_leaf(checkpoints, segment - 1), _leaf(checkpoints, segment));
+        vm.prank(looker);
+        game.selectSegment(id, head, SegmentIndex.wrap(segment), before, afterwards);
+        _expand(segment);
+        assertLt(until, vm.getBlockTimestamp());
+        assertGe(game.gameOf(id).deadline, vm.getBlockTimestamp());
+        Charge memory charge = _chargeOf(32, id, whole);
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, vm.getBlockTimestamp()));
+        _accuseWith(32, charge);
     }
 
     function test_drop_lateCaughtSeat_reverts() public {

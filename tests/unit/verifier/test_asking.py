@@ -142,12 +142,12 @@ def test_an_accusation_drops_the_game_within_a_move_time(
 
 
 def test_a_game_that_is_shorter_than_a_move_time_is_dropped_in_its_clock(scene: Asking) -> None:
-    """The look has spent 5 s of its clock, and the game's deadline is a whole clock away. So the game can be
-    dropped until 5 s plus a move time from now, but not after the deadline. If a move time is as long as the
-    clock, the deadline comes first.
+    """The look's turn began 5 s ago, and the look has already spent 5 s in earlier turns. So the game can be
+    dropped until its turns have taken a move time together. If a move time is as long as the clock, the deadline
+    comes first.
     """
-    state = replace(scene.state, challenger_spent=5)
-    assert state.droppable_until(CLOCK, MOVE_TIME) == NOW + 5 + MOVE_TIME
+    state = replace(scene.state, challenger_spent=5, deadline=NOW - 5 + CLOCK - 5)
+    assert state.droppable_until(CLOCK, MOVE_TIME) == NOW - 5 + MOVE_TIME - 5
     assert state.droppable_until(CLOCK, CLOCK) == state.deadline
 
 
