@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 PIECE = 1 << 20
 """Size in bytes of the pieces in which an answer in memory is sent."""
+MOST_CHUNKS = PIECE // CHUNK
+"""Maximum number of chunks that one request may ask for. They are copied, so they are one piece. No client of
+this repository asks for more than one chunk at a time.
+"""
 FILE_PIECE = 1 << 18
 """Size in bytes of the pieces in which a file is read and sent."""
 START_SECONDS = 60.0
@@ -91,27 +95,33 @@ class _InPieces(Response, ABC):
 class BytesResponse(_InPieces):
     """An answer in memory. An answer longer than one piece counts against a budget until it is sent; the
     number of shorter answers is limited by the number of connections. Raises Busy if the budget has no room.
+
+    `data` may be a view of a mapped file that is larger than memory. So a long answer is copied piece by
+    piece, while it is sent. A short answer is copied at once, because a short view may keep a large value in
+    memory. Nothing may write to `data` before the answer is sent.
     """
 
     def __init__(
         self,
-        data: bytes,
+        data: BytesLike,
         budget: Budget,
         share: Hashable = None,
         media_type: str = "application/octet-stream",
     ) -> None:
         super().__init__(len(data), PIECE, media_type)
-        self._data, self._budget, self._share = data, budget, share
+        self._budget, self._share = budget, share
         self._counted = len(data) if len(data) > PIECE else 0
         if self._counted:
             budget.take(self._counted, share)
+        self._data = data if self._counted else bytes(data)
 
     async def _read(self, at: int) -> bytes:
         # No thread is needed to produce the next piece, unlike in StreamingResponse.
         await checkpoint()  # ends here if the client has gone
-        return self._data[at : at + PIECE]
+        return bytes(self._data[at : at + PIECE])
 
     def _release(self) -> None:
+        self._data = b""
         if self._counted:
             self._budget.give_back(self._counted, self._share)
 
@@ -136,22 +146,25 @@ class FileOnDisk(_InPieces):
 
 def binary(data: BytesLike, budget: Budget, share: Hashable = None, chunks: str = "") -> Response:
     """Canonical bytes as an answer: all of them or, if `chunks` is a range `lo:hi`, only chunks lo … hi - 1.
-    Raises HTTPException (416) as `chunk_range` does, and Busy.
+    Long answers are not copied here, because this function runs on the event loop. Raises HTTPException (416)
+    as `chunk_range` does, and Busy.
     """
     if chunks:
         lo, hi = chunk_range(chunks, len(data))
         data = data[lo * CHUNK : hi * CHUNK]
-    return BytesResponse(bytes(data), budget, share)
+    return BytesResponse(data, budget, share)
 
 
 def chunk_range(chunks: str, nbytes: int) -> tuple[int, int]:
-    """Parse the range `lo:hi` of a tensor's chunks. Raises HTTPException (416) if the range is empty or goes
-    beyond the end.
+    """Parse the range `lo:hi` of a tensor's chunks. Raises HTTPException (416) if the range is empty, goes
+    beyond the end or has more than MOST_CHUNKS chunks.
     """
     lo, hi = map(int, chunks.split(":"))
     count = -(-nbytes // CHUNK)
     if not lo < hi <= count:
         raise HTTPException(416, f"expected chunks inside 0:{count}, got {chunks}")
+    if hi - lo > MOST_CHUNKS:
+        raise HTTPException(416, f"expected at most {MOST_CHUNKS} chunks, got {chunks}")
     return lo, hi
 
 

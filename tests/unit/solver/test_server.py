@@ -9,6 +9,7 @@ import pytest
 from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree, tensor_root, trace_tree
 from protocol.execution.turns import Turns
 from protocol.program.opcodes import Op
+from solver import answers
 from solver.catalog import Catalog
 from solver.metrics import Metrics
 from solver.run_store import RunStore
@@ -115,6 +116,15 @@ def test_chunk_ranges(run_store: RunStore, catalog: Catalog) -> None:
     answers = get(application(catalog), base + "0:1", base + "1:2", base + "0:2", base + "1:3", base + "1:1")
     assert [a.content for a in answers[:3]] == [data[:CHUNK], data[CHUNK:], data]
     assert [a.status_code for a in answers] == [200, 200, 200, 416, 416]
+
+
+def test_a_range_of_too_many_chunks_is_refused_before_anything_is_read(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "MOST_CHUNKS", 1)
+    monkeypatch.delattr(RunStore, "chunks")
+    (refused,) = get(application(catalog), f"/tasks/{T}/checkpoints/3/tensors/0?chunk=0:2")
+    assert refused.status_code == 416
 
 
 HOSTILE = [
