@@ -149,8 +149,13 @@ def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budg
         run_store = _run_store(catalog, task)
         if not (1 <= i < run_store.committed and j <= run_store.segment_steps):
             raise missing(f"segment {i}, step {j}")
+
+        def answer() -> Answer:
+            with catalog.turns.asked():
+                return ask(catalog.replay(run_store))
+
         async with questions.turn(share):
-            return await to_thread.run_sync(lambda: ask(catalog.replay(run_store)))
+            return await to_thread.run_sync(answer)
 
     async def in_frame(
         share: Hashable, task: int, i: int, j: int, path: str, ask: Callable[[Frame], Answer]
@@ -161,7 +166,7 @@ def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budg
             try:
                 run.frame(i, j)  # each step takes its own turn
                 # Another turn: deeper frames, and values that the frame lacks, are computed on demand.
-                with catalog.turns.ordinary():
+                with catalog.turns.ordinary(run.device):
                     return ask(frame_at(run, i, j, call_path(path)))
             except (ProgramError, IndexError) as error:  # a path without calls, a leaf that does not exist
                 raise HTTPException(404, str(error)) from error

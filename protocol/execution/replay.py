@@ -180,6 +180,11 @@ class Replay:
         self._frames: _Kept[tuple[int, int], Frame] = _Kept(held_bytes(program.program), most)
         self._constants: tuple[bytes, ...] | None = None
 
+    @property
+    def device(self) -> str:
+        """The device on which steps wait for their turns; empty if they do not wait or need all devices."""
+        return self._executor.device if isinstance(self._executor, InTurns) else ""
+
     def segment_roots(self) -> Sequence[bytes] | None:
         """State roots of the checkpoints from the initial state on, or None."""
         return self._roots()

@@ -11,6 +11,9 @@ or until urgent work with an earlier deadline arrives.
 
 Trainings that share a device run in order of deadline: the others wait for the first, except while the first
 waits for its disk. Steps on different devices do not wait for each other.
+
+Questions of strangers (`asked`) have no deadline either, so they would take half of a training's turns. While
+a training is scheduled, they rest between their turns, and take at most a tenth of its device's time.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Condition, get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from protocol.dispute.provider import Frame
 from protocol.errors import InternalError
@@ -32,8 +35,18 @@ if TYPE_CHECKING:
     from protocol.program.step import State
 
 
+QUESTIONS_SHARE: Final = 10
+"""Questions take at most 1/`QUESTIONS_SHARE` of a training's time."""
+QUESTION_SECONDS: Final = 30.0
+"""No question rests later than this many seconds after it began. A verifier waits at most as long for an answer,
+apart from the time that the answer's bytes take.
+"""
+
+
 class Stopped(InternalError):
-    """The result is no longer needed, because the task is over or the party is stopping."""
+    """The result is no longer needed, because the task is over or the party is stopping. Or the answer to a
+    question would be too late.
+    """
 
 
 @dataclass(slots=True, eq=False)
@@ -55,10 +68,22 @@ class Scheduled:
         return self.before + (0.0 if since is None else time.monotonic() - since)
 
 
+@dataclass(slots=True, eq=False)
+class Question:
+    """A stranger's question. It may rest until `until`. `since` is when its present piece of work began, and
+    `device` is the device of its last turn.
+    """
+
+    until: float
+    since: float
+    device: str = ""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ask:
     """A request for a turn, for work with the deadline `by`. `asked` is its number in the order of requests.
-    A request without a `device` is for the whole machine.
+    A request without a `device` is for the whole machine. `training` or `question` is what the work belongs
+    to, if it belongs to one.
     """
 
     by: float
@@ -66,6 +91,7 @@ class Ask:
     urgent: bool = False
     device: str = ""
     training: Scheduled | None = None
+    question: Question | None = None
 
     @property
     def order(self) -> tuple[bool, float, int]:
@@ -74,7 +100,12 @@ class Ask:
 
     def meets(self, other: Ask) -> bool:
         """Whether both requests need the same device."""
-        return not (self.device and other.device) or self.device == other.device
+        return meet(self.device, other.device)
+
+
+def meet(device: str, other: str) -> bool:
+    """Whether two devices are the same, or one of them is the whole machine, which has no name."""
+    return not (device and other) or device == other
 
 
 def may_begin(ask: Ask, waiting: Iterable[Ask], running: Iterable[Ask], shared: bool) -> bool:
@@ -96,11 +127,14 @@ class _Held:
 
 class Turns:
     """The turns of one machine. Callable from any thread. A thread that holds a turn may ask again inside it.
-    After `close`, waiting for a turn raises Stopped.
+    After `close`, waiting for a turn raises Stopped. `clock` returns seconds.
     """
 
-    def __init__(self, shared: bool = False) -> None:
+    def __init__(self, shared: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._shared = shared
+        self._clock = clock
+        self._rested = -math.inf
+        """When questions have rested enough."""
         self._changed = Condition()
         self._running: dict[int, _Held] = {}
         self._urgent = 0
@@ -136,6 +170,28 @@ class Turns:
             with self._changed:
                 self._trainings.remove(training)
                 self._changed.notify_all()
+
+    @contextmanager
+    def asked(self) -> Iterator[None]:
+        """Inside the block, this thread answers a question of a stranger. One thread does so at a time.
+
+        All that the thread does there counts as work, except its waiting. While a training is scheduled on a
+        device, questions rest after each piece of work, `QUESTIONS_SHARE` - 1 times as long as it took. The
+        next turn on that device, or the next question, begins only then. Raises Stopped if the rest would end
+        later than `QUESTION_SECONDS` after the question began.
+        """
+        now = self._clock()
+        question = Question(now + QUESTION_SECONDS, now)
+        with self._changed:
+            self._await(Ask(math.inf, question=question), lambda: True)
+        question.since = self._clock()
+        self._thread.question = question
+        try:
+            yield
+        finally:
+            self._thread.question = None
+            with self._changed:
+                self._count(question)
 
     def drop(self, training: Scheduled) -> None:
         """Mark a training as needing no further turn. If the training is waiting for a turn, the wait raises
@@ -204,7 +260,8 @@ class Turns:
         with self._changed:
             self._asked += 1
             training = None if urgent else getattr(self._thread, "training", None)
-            self._wait(_Held(Ask(by, self._asked, urgent, device, training)))
+            question = None if urgent else getattr(self._thread, "question", None)
+            self._wait(_Held(Ask(by, self._asked, urgent, device, training, question)))
         try:
             yield
         finally:
@@ -216,19 +273,52 @@ class Turns:
     def _wait(self, held: _Held) -> None:
         """Wait for a turn. Raises Stopped. The caller holds the lock."""
         self._waiting.append(held.ask)
-        training = held.ask.training
+        training, question = held.ask.training, held.ask.question
+        if question is not None:
+            self._count(question)
+            question.device = held.ask.device
         if training is not None and self._is_later(held.ask):
             training.since = time.monotonic()
         try:
-            self._changed.wait_for(lambda: self._is_over(held.ask) or self._is_next(held.ask))
-            if self._is_over(held.ask):
-                raise Stopped
+            self._await(held.ask, lambda: self._is_next(held.ask))
             self._running[get_ident()] = held
         finally:
             if training is not None and training.since is not None:
                 training.before, training.since = training.waited(), None
+            if question is not None:
+                question.since = self._clock()
             self._waiting.remove(held.ask)
             self._changed.notify_all()
+
+    def _await(self, ask: Ask, ready: Callable[[], bool]) -> None:
+        """Wait until a request is `ready` and need not rest. Raises Stopped. The caller holds the lock."""
+        while True:
+            if self._is_over(ask):
+                raise Stopped
+            rest = self._rest(ask)
+            if rest == 0.0 and ready():
+                return
+            if rest > 0.0 and ask.question is not None and self._rested > ask.question.until:
+                raise Stopped
+            self._changed.wait(rest or None)
+
+    def _rest(self, ask: Ask) -> float:
+        """Seconds that a request has to rest from now on. It is 0 if the request is for no question, or if no
+        training is scheduled on its device.
+        """
+        if ask.question is None or not self._trains(ask.device):
+            return 0.0
+        return max(0.0, self._rested - self._clock())
+
+    def _count(self, question: Question) -> None:
+        """If a question's work until now took a training's time, let questions rest."""
+        now = self._clock()
+        if self._trains(question.device):
+            self._rested = max(self._rested, now + (QUESTIONS_SHARE - 1) * (now - question.since))
+
+    def _trains(self, device: str) -> bool:
+        """Whether a training is scheduled on a device."""
+        return any(meet(one.device, device) and not one.dropped for one in self._trainings)
 
     def _make_way(self, held: _Held) -> None:
         """If urgent work with an earlier deadline is waiting, give up the turn to that work and wait for the
@@ -246,7 +336,7 @@ class Turns:
     def _is_next(self, ask: Ask) -> bool:
         running = (held.ask for held in self._running.values())
         barred = (self._urgent and not ask.urgent) or self._is_later(ask)
-        waiting = (other for other in self._waiting if not self._is_later(other))
+        waiting = (other for other in self._waiting if not self._is_later(other) and self._rest(other) == 0.0)
         return not barred and may_begin(ask, waiting, running, self._shared)
 
     def _is_later(self, ask: Ask) -> bool:
@@ -276,7 +366,7 @@ class InTurns:
         device: str = "",
     ) -> None:
         self._executor = executor
-        self._device = device
+        self.device = device
         self._turns = turns
         self._note = note
         self._count = count
@@ -284,12 +374,12 @@ class InTurns:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Hold one turn for a step and for the handling of its state."""
-        with self._turns.ordinary(self._device):
+        with self._turns.ordinary(self.device):
             yield
 
     def step(self, state: State, number: int, /) -> State:
         """The state after the step. Raises Stopped and the executor's errors."""
-        with self._turns.ordinary(self._device):
+        with self._turns.ordinary(self.device):
             begun = time.perf_counter()
             after = self._executor.step(state, number)
             if all(tensor.device.type == "cpu" for tensor in after.values()):
@@ -301,5 +391,5 @@ class InTurns:
         """The trace of the step that `step` would run, with all its values. Raises Stopped and the executor's
         errors.
         """
-        with self._turns.ordinary(self._device):
+        with self._turns.ordinary(self.device):
             return self._executor.trace(state, number)

@@ -25,9 +25,9 @@ from protocol.tasks.task import TENSOR_RATE, Terms
 
 SLACK = 1.25
 """The training time, multiplied by this number, must fit before the deadline, because games go first, other
-work slows the machine, and a restart repeats a segment. A late solver loses the whole price and the penalty.
-The worst case of games is not included: in that case the solver would get half of sixteen bonds, which is
-worth more than what it loses (decision 135).
+work slows the machine (strangers' questions take up to a tenth of the time), and a restart repeats a segment.
+A late solver loses the whole price and the penalty. The worst case of games is not included: in that case the
+solver would get half of sixteen bonds, which is worth more than what it loses (decision 135).
 """
 
 NO_WAIT = Clocks(0.0)

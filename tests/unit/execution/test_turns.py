@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from threading import Barrier, Event, Thread
 from time import monotonic, sleep
 
@@ -12,7 +14,7 @@ import torch
 
 from protocol.dispute.provider import Frame
 from protocol.execution.replay import run_steps
-from protocol.execution.turns import InTurns, Scheduled, Stopped, Turns
+from protocol.execution.turns import QUESTIONS_SHARE, InTurns, Scheduled, Stopped, Turns
 from protocol.program.step import State
 
 SECONDS = 20
@@ -432,3 +434,211 @@ def test_a_training_knows_how_long_others_went_first() -> None:
     waited = late.waited()
     assert waited > before
     assert (late.since, late.waited(), first.waited()) == (None, waited, 0.0)
+
+
+class Clock:
+    """A clock that goes forward only when it is told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def work(self, seconds: float) -> None:
+        """Let work of some seconds pass."""
+        self.now += seconds
+
+
+class Questions:
+    """Questions of strangers. Each is answered on a thread other than the caller's."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.turns = Turns(clock=self.clock)
+
+    def ask(self, seconds: float, device: str = "", outside: float = 0.0) -> bool:
+        """Answer a question by a turn of some seconds and by work `outside` of turns. Returns whether it was
+        answered.
+        """
+
+        def answer() -> None:
+            with self.turns.asked():
+                self.clock.work(outside)
+                with self.turns.ordinary(device):
+                    self.clock.work(seconds)
+
+        with ThreadPoolExecutor(1) as threads:
+            asked = threads.submit(answer)
+            try:
+                asked.result(SECONDS)
+            except Stopped:
+                return False
+            return True
+
+
+def test_questions_take_a_tenth_of_a_trainings_time() -> None:
+    """Without rests between them, they take half."""
+    clock, steps, answered, trained = Clock(), 100, list[float](), Event()
+    turns = Turns(clock=clock)
+
+    def train() -> None:
+        with turns.scheduled(Scheduled(1000.0)):
+            begun.wait()
+            for _ in range(steps):
+                with turns.ordinary():
+                    until(lambda: bool(vars(turns._changed)["_waiters"]))  # the other thread rests or waits
+                    clock.work(1.0)
+            trained.set()
+
+    def asks() -> None:
+        begun.wait()
+        while not trained.is_set():
+            with turns.asked(), turns.ordinary():
+                clock.work(1.0)
+                answered.append(clock.now)
+
+    begun = Barrier(2, timeout=SECONDS)
+    threads = [Thread(target=train), Thread(target=asks)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+        assert not thread.is_alive()
+    beside = [at for at in answered if at < steps]
+    assert steps // (2 * QUESTIONS_SHARE) < len(beside) <= steps // QUESTIONS_SHARE
+    assert min(b - a for a, b in pairwise(beside)) >= QUESTIONS_SHARE
+
+
+def test_after_a_long_piece_of_work_questions_are_refused_until_they_have_rested() -> None:
+    questions = Questions()
+    with questions.turns.scheduled(Scheduled(1000.0)):
+        assert questions.ask(10.0)
+        assert not questions.ask(1.0)
+        questions.clock.work(59.0)
+        assert not questions.ask(1.0), "90 s are its rest"
+        questions.clock.work(31.0)
+        assert questions.ask(1.0)
+
+
+def test_the_steps_of_one_question_rest_as_well() -> None:
+    questions, done = Questions(), list[float]()
+    with questions.turns.scheduled(Scheduled(1000.0)):
+
+        def answer() -> None:
+            with questions.turns.asked():
+                for _ in range(2):
+                    with questions.turns.ordinary():
+                        questions.clock.work(10.0)
+                        done.append(questions.clock.now)
+
+        with ThreadPoolExecutor(1) as threads, pytest.raises(Stopped):
+            threads.submit(answer).result(SECONDS)
+    assert done == [10.0]
+
+
+def test_work_outside_of_turns_counts_and_waiting_does_not() -> None:
+    """Checkpoints are read and hashed outside of turns."""
+    questions = Questions()
+    with questions.turns.scheduled(Scheduled(1000.0)):
+        assert not questions.ask(0.0, outside=10.0), "it has to rest before its turn"
+        questions.clock.work(90.0)
+        assert questions.ask(0.0)
+        assert questions.ask(0.0)
+
+
+def test_while_nothing_is_trained_questions_do_not_rest() -> None:
+    questions, dropped = Questions(), Scheduled(1000.0)
+    assert questions.ask(1000.0)
+    with questions.turns.scheduled(dropped):
+        assert questions.ask(10.0), "earlier questions took no time from this training"
+        questions.turns.drop(dropped)
+        assert questions.ask(10.0)
+    assert questions.ask(10.0)
+
+
+def test_on_a_device_without_a_training_questions_do_not_rest() -> None:
+    questions = Questions()
+    with questions.turns.scheduled(Scheduled(1000.0, "cuda:0")):
+        assert questions.ask(10.0, "cuda:1")
+        assert questions.ask(10.0, "cuda:1")
+        assert questions.ask(10.0, "cuda:0")
+        assert not questions.ask(10.0, "cuda:0")
+
+
+@pytest.mark.parametrize("what", ["the training ends", "it is dropped", "turns are closed"])
+def test_a_question_rests_no_longer_than_a_training_goes_on(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions, ended, rests = Questions(), list[bool](), Event()
+    training = Scheduled(1000.0)
+    asked = Thread(target=lambda: ended.append(questions.ask(1.0)))
+    with questions.turns.scheduled(training):
+        assert questions.ask(3.0)
+        note_rests(monkeypatch, questions.turns, rests)
+        asked.start()
+        assert rests.wait(SECONDS)
+        assert not ended
+        if what == "it is dropped":
+            questions.turns.drop(training)
+            asked.join(SECONDS)
+        if what == "turns are closed":
+            questions.turns.close()
+            asked.join(SECONDS)
+    asked.join(SECONDS)
+    assert ended == [what != "turns are closed"]
+
+
+def note_rests(monkeypatch: pytest.MonkeyPatch, turns: Turns, rests: Event) -> None:
+    """Set `rests` as soon as a question rests. Only rests have a time limit."""
+    wait = turns._changed.wait
+
+    def noting(timeout: float | None = None) -> bool:
+        if timeout is not None:
+            rests.set()
+        return wait(timeout)
+
+    monkeypatch.setattr(turns._changed, "wait", noting)
+
+
+def test_a_question_that_rests_keeps_nobody_from_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds its place in the order, but others go before it until it has rested."""
+    questions, rests = Questions(), Event()
+    turns = questions.turns
+
+    def answer() -> None:
+        with turns.asked():
+            for _ in range(2):
+                with turns.ordinary():
+                    questions.clock.work(3.0)
+
+    with turns.scheduled(Scheduled(1000.0)):
+        note_rests(monkeypatch, turns, rests)
+        asked = Thread(target=answer)
+        asked.start()
+        assert rests.wait(SECONDS)
+        threads = Threads(turns)
+        with turns.ordinary():
+            threads.ask("later")
+        assert threads.join() == ["later"]
+        with turns.urgent():
+            assert asked.is_alive()
+    asked.join(SECONDS)
+    assert not asked.is_alive()
+
+
+def test_the_defence_never_rests() -> None:
+    questions = Questions()
+    with questions.turns.scheduled(Scheduled(1000.0)):
+        assert questions.ask(10.0)
+
+        def defend() -> float:
+            with questions.turns.urgent():
+                for _ in range(3):
+                    with questions.turns.ordinary():
+                        questions.clock.work(5.0)
+            return questions.clock.now
+
+        with ThreadPoolExecutor(1) as threads:
+            assert threads.submit(defend).result(SECONDS) == 25.0
+            assert threads.submit(defend).result(SECONDS) == 40.0

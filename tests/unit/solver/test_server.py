@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree, tensor_root, trace_tree
-from protocol.execution.turns import Turns
+from protocol.execution.replay import Replay
+from protocol.execution.turns import InTurns, Scheduled, Turns
 from protocol.program.opcodes import Op
 from solver import answers
 from solver.catalog import Catalog
@@ -220,3 +222,45 @@ def test_what_a_frame_does_not_keep_waits_for_a_turn(catalog: Catalog, run_store
     catalog.turns.close()
     busy = get(application(catalog), f"{place}/trace", f"{place}/trace?path={call}", f"{place}/values/0")
     assert [answer.status_code for answer in busy] == [503] * 3
+
+
+@pytest.mark.parametrize("what", ["steps", "steps/3/state", "steps/3/trace", "steps/3/values/0"])
+def test_a_question_of_a_stranger_rests_while_a_training_is_scheduled(
+    run_store: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """The rest after a long answer would be too long to wait for, so the next question is refused as busy."""
+    now, replay = [0.0], RunStore.replay
+
+    def slow(self: RunStore) -> Replay:
+        now[0] += 10.0
+        return replay(self)
+
+    monkeypatch.setattr(RunStore, "replay", slow)
+    catalog = Catalog(tmp_path / "bundles", Metrics(), Turns(clock=lambda: now[0]))
+    catalog.put(run_store)
+    app, base = application(catalog), f"/tasks/{T}/segments/2"
+    with catalog.turns.scheduled(Scheduled(1000.0)):
+        first, refused = get(app, f"{base}/steps", f"{base}/{what}")
+        now[0] += 90.0
+        (rested,) = get(app, f"{base}/{what}")
+    assert [answer.status_code for answer in (first, refused, rested)] == [200, 503, 200]
+
+
+def test_what_a_frame_does_not_keep_waits_for_a_turn_on_its_tasks_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, turns, devices = tiny.trained(tmp_path), Turns(), list[str]()
+    executor = InTurns(kept.executor, turns, device="cuda:1")
+    kept.retire(lambda: (tiny.fixed(), executor))
+    catalog = Catalog(tmp_path / "bundles", Metrics(), turns)
+    catalog.put(kept)
+    ordinary = turns.ordinary
+
+    def noting(device: str = "") -> AbstractContextManager[None]:
+        devices.append(device)
+        return ordinary(device)
+
+    monkeypatch.setattr(turns, "ordinary", noting)
+    (trace,) = get(application(catalog), f"/tasks/{T}/segments/2/steps/3/trace")
+    assert trace.status_code == 200
+    assert set(devices) == {"cuda:1"}
