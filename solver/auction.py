@@ -29,7 +29,7 @@ from protocol.tasks.bundles import BundleError, BundleUnavailable, TensorsTooLar
 from protocol.tasks.offers import Best, Offer, Refusal, Rule, decide
 from protocol.tasks.task import Terms, TermsError
 from solver.context import Context
-from solver.database import BIDDEN, Stage
+from solver.database import Stage
 from solver.failures import Failures
 from solver.fetching import Fetching
 from solver.trainings import by_device
@@ -80,8 +80,6 @@ class Auction:
     def tick(self, take: bool) -> None:
         """Follow the bids that still stand, and watch the lost ones. With `take`, also consider new tasks."""
         market = self._context.client.market
-        if not self._swept:
-            self._sweep()
         for stage, look in ((Stage.BID, self._follow), (Stage.OUTBID, self._watch)):
             for task in self._staged(stage):
                 if not self._failures.rests(task):
@@ -90,6 +88,8 @@ class Auction:
         newest = market.tasks()
         # This solver's tasks that the database has lost are taken up even if the auction ends.
         new = self._new(range(self._seen + 1, newest + 1))
+        if not self._swept:  # only now does the database know all own tasks
+            self._sweep()
         self._candidates += [] if self._ends else new
         self._seen = newest
         for task in sorted(self._candidates, key=self._fetching.seconds_lost) if take else ():
@@ -108,8 +108,10 @@ class Auction:
         return self._context.database.live(stage)
 
     def _sweep(self) -> None:
-        """Delete the bundles of tasks that an earlier process considered and did not bid on."""
-        self._fetching.keep(self._context.engaged(*BIDDEN).items())
+        """Delete the bundles of tasks that an earlier process considered and did not bid on. The bundle of a
+        won task may still be among the candidates: it is moved when the task is loaded.
+        """
+        self._fetching.keep(self._context.engaged().items())
         self._swept = True
 
     def _new(self, posted: range) -> list[int]:

@@ -21,8 +21,9 @@ from protocol.tasks.bundles.write import MANIFEST
 from solver import fetching
 from solver.auction import Auction
 from solver.context import Context
-from solver.database import Stage
+from solver.database import Database, Stage
 from solver.settings import SolverSettings
+from tests.unit.solver import tiny
 from tests.unit.solver.auctions import ME, REORG_DEPTH, RIVAL, Stand
 
 LATE = BundleUnavailable("bundle", expected="it", got="nothing", remedy="ask again")
@@ -455,3 +456,34 @@ def test_another_solvers_task_and_one_that_is_over_are_not_taken_up(stand: Stand
     stand.tick(2)
     assert stand.stage(1) is None
     assert stand.stage(2) is None
+
+
+def restart(stand: Stand) -> None:
+    """Let a new process of the solver, with the same database and folders, do its first round."""
+    stand.auction = Auction(stand.context, stand.failures)
+    stand.tick()
+
+
+def test_the_bundle_of_a_won_task_that_was_not_loaded_outlasts_a_restart(stand: Stand, bundle: str) -> None:
+    stand.market.post(1)
+    stand.tick(2)
+    stand.market.change(1, status=TaskStatus.TRAINING)
+    stand.database.put(1, Stage.TRAINING)
+    restart(stand)
+    assert stand.candidates == [bundle]
+
+
+@pytest.mark.parametrize("status", [TaskStatus.BIDDING, TaskStatus.TRAINING])
+def test_the_bundle_of_an_own_task_outlasts_the_loss_of_the_database(
+    stand: Stand, tmp_path: Path, bundle: str, status: TaskStatus
+) -> None:
+    stand.market.post(1)
+    stand.tick(2)
+    assert stand.market.views[1].bidder == ME
+    stand.market.change(1, status=status)
+    stand.database.close()
+    stand.database = Database(tmp_path / "empty.sqlite", tiny.IDENTITY)
+    cast(Any, stand.context).database = stand.database
+    restart(stand)
+    assert stand.stage(1) is not None
+    assert stand.candidates == [bundle]

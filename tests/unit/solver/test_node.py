@@ -112,7 +112,9 @@ class Stand:
                 statuses=lambda _tasks: [],
                 task=self.task,
                 task_if_posted=self.task_if_posted,
-                terms=lambda _task: view(delay_penalty=TOKEN, stake=5 * TOKEN, bidding_period=10),
+                terms=lambda _task: view(
+                    delay_penalty=TOKEN, stake=5 * TOKEN, bidding_period=10, bundle_hash=bytes(32)
+                ),
             ),
             vault=SimpleNamespace(free=lambda _who: 0, lock_of=lambda _lock: view(remaining=self.locked)),
         )
