@@ -419,12 +419,14 @@ class SolverNode(Node):
             self._book()
 
     def _kept(self) -> int:
-        """Token units to keep free in the vault. Under the newest contracts, they are for the stakes of new
-        tasks. Under earlier contracts, they are for the stakes of tasks begun there.
+        """Token units to keep free in the vault: those for the stakes of tasks begun under these contracts.
+        Under the newest contracts, as many as the settings' stake needs are kept if these are more: they are
+        for the stakes of new tasks.
         """
+        owed = self._auction.owed()
         if self._leading is not None:
-            return self._auction.owed()
-        return max(0, self.context.settings.stake_units - stakes.locked(self.context))
+            return owed
+        return max(owed, self.context.settings.stake_units - stakes.locked(self.context))
 
     def _outcome(self, once: bool) -> ExitCode | None:
         """The exit code if the node ends now, otherwise None. The node ends after the first task (with

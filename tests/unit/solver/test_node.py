@@ -429,3 +429,15 @@ def test_without_a_measurement_there_are_bids_on_a_development_chain_alone(stand
         node = stand.node(machine=None)
         assert node._why_not() == why
         node._close()
+
+
+def test_what_the_stakes_of_taken_tasks_need_stays_in_the_vault(stand: Stand, node: SolverNode) -> None:
+    """The settings' stake is less than that of the task in training, and another task is settled."""
+    node.context.settings.__dict__["stake"] = 1
+    node.context.database.put(TASK + 1, Stage.OVER)
+    assert node._kept() == 5 * TOKEN - TOKEN
+    stand.status = TaskStatus.SUBMITTED
+    node.context.database.put(TASK, Stage.SUBMITTED)
+    assert node._kept() == TOKEN
+    stand.locked = TOKEN
+    assert node._kept() == 0
