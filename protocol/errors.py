@@ -127,6 +127,7 @@ AssayError
 ├── OutOfReach                   protocol.node: a stranger's address to which nodes do not connect
 ├── SolverError                  solver
 │   ├── StakeSlashed             the chain has slashed the solver's stake (exit code 3)
+│   ├── StakeNotDeposited        the token or the vault refused a deposit of stake (exit code 1)
 │   ├── RunStoreError            a task's stored run has a gap that replay cannot fill
 │   ├── PublicPlaceError         a public bucket that cannot be written, or that the public cannot read (exit code 1)
 │   ├── KeepingError             a checkpoint cannot be written (exit code 1)

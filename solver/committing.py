@@ -17,6 +17,7 @@ from protocol.chain.errors import Reverted
 from protocol.chain.receipts import Receipt
 from protocol.node.party.funds import require_free
 from solver.context import Context
+from solver.errors import StakeNotDeposited
 from solver.run_store import RunStore
 
 
@@ -56,7 +57,7 @@ class Committer:
         """Commit all K + 1 checkpoints soon and open the last one as the result. Does nothing while an
         earlier transaction is being sent. `due` token units (the stake less the released penalty) are
         deposited if they are not free in the vault. Raises the error of the earlier transaction, such as
-        NotEnoughTokens.
+        NotEnoughTokens, or Reverted if the market refuses this run.
         """
         if self.busy:
             return
@@ -110,10 +111,25 @@ class Committer:
         market, run_store, task = self._context.client.market, self._run_store, self._run_store.task
         result = run_store.roots()[-1]
         path = run_store.tree.at(size).inclusion_path(size - 1)
-        require_free(self._context.client, due, f"for the stake of task {task}")
+        self._deposit(due)
         receipt = self._extend(
             size,
             lambda root, first, consistency: market.submit(task, root, first, consistency, result, path),
         )
         if receipt is not None:
             self._context.count("submit", receipt, task=task)
+
+    def _deposit(self, due: int) -> None:
+        """Have `due` token units free in the vault. Raises StakeNotDeposited, not Reverted, if a deposit is
+        refused, because the refusal says nothing about the run.
+        """
+        task = self._run_store.task
+        try:
+            require_free(self._context.client, due, f"for the stake of task {task}")
+        except Reverted as error:
+            raise StakeNotDeposited(
+                f"deposit of the stake of task {task}",
+                expected="the token and the vault to accept it",
+                got=error.got,
+                remedy="none needed: it is tried again",
+            ) from error

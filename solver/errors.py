@@ -15,6 +15,12 @@ class StakeSlashed(SolverError):
     exit_code = ExitCode.FRAUD
 
 
+class StakeNotDeposited(SolverError):
+    """The token or the vault refused the deposit of a task's stake. Submitting again may work."""
+
+    exit_code = ExitCode.RETRY
+
+
 class RunStoreError(SolverError):
     """A checkpoint is not on disk and cannot be computed again, or the bundle of a finished task is lost."""
 

@@ -6,6 +6,7 @@ with connect("http://127.0.0.1:8545", account="dev:0") as client:
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -42,6 +43,7 @@ class Client:
     ) -> None:
         self.connection = connection
         self._shared = shared
+        self._funding = threading.Lock()
         self.deployment = deployment
         self.sender = sender
         at = deployment.addresses
@@ -118,15 +120,17 @@ class Client:
 
     def fund(self, amount: int) -> list[Receipt]:
         """Ensure that the account's free balance in the vault is at least `amount`, by a deposit of the
-        missing tokens. Returns the receipts of the transactions that were sent for this.
+        missing tokens. Returns the receipts of the transactions that were sent for this. Threads that call
+        this at once take turns, because each deposit uses up the approval that was made for it.
         """
-        missing = amount - self.tokens()[0]
-        if missing <= 0:
-            return []
-        sent = []
-        if self.token.allowance(self.address, self.vault.address) < missing:
-            sent.append(self.token.approve(self.vault.address, missing))
-        return [*sent, self.vault.deposit(missing)]
+        with self._funding:
+            missing = amount - self.tokens()[0]
+            if missing <= 0:
+                return []
+            sent = []
+            if self.token.allowance(self.address, self.vault.address) < missing:
+                sent.append(self.token.approve(self.vault.address, missing))
+            return [*sent, self.vault.deposit(missing)]
 
     def for_account(
         self,

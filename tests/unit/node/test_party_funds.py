@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
 from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.node.party.funds import NotEnoughTokens, require_free, withdraw_above
 
@@ -59,3 +64,38 @@ def test_what_is_free_beyond_what_is_kept_is_taken_out(free: int, kept: int, due
     assert amount == due
     assert bank.sent == ([("withdraw", due)] if due else [])
     assert (receipt is None) == (due == 0)
+
+
+class Racing:
+    """A token and a vault of one account. A deposit waits for a second one, if there is one by then."""
+
+    def __init__(self) -> None:
+        self.free = self.allowed = 0
+        self._both = Barrier(2)
+
+    def approve(self, _vault: str, amount: int) -> str:
+        """Let the vault take `amount` more units, in place of what it was allowed before."""
+        self.allowed = amount
+        return "approve"
+
+    def deposit(self, amount: int) -> str:
+        """Use up the approval. Raises Reverted if it is too low."""
+        with suppress(BrokenBarrierError):
+            self._both.wait(0.3)
+        if self.allowed < amount:
+            raise Reverted("StakeVault.deposit", "ERC20InsufficientAllowance", {})
+        self.allowed -= amount
+        self.free += amount
+        return "deposit"
+
+
+def test_two_threads_that_need_tokens_at_once_do_not_use_each_others_approval() -> None:
+    racing = Racing()
+    client: Any = Client(Mock(), Mock(), None)
+    client.tokens = lambda: (racing.free, 0)
+    client.token = SimpleNamespace(allowance=lambda *_who: racing.allowed, approve=racing.approve)
+    client.vault = SimpleNamespace(address=ME, deposit=racing.deposit)
+    with ThreadPoolExecutor(2) as threads:
+        sent = [future.result() for future in [threads.submit(client.fund, 900) for _ in range(2)]]
+    assert sorted(sent) == [[], ["approve", "deposit"]]
+    assert racing.free == 900
