@@ -48,8 +48,10 @@ class Idempotency:
         for entry in self._journal.pending():
             if not entry.intent.startswith(f"{call}:") or entry.intent in self._waited:
                 continue
-            # Attempts with a lower fee stay pending after another attempt was mined and seen.
-            if all(other.status is Status.PENDING for other in self._journal.of_intent(entry.intent)):
+            # Attempts with a lower fee stay pending after another attempt was mined and seen. If that one
+            # reverted, the journal has no attempts for the intent.
+            attempts = self._journal.of_intent(entry.intent)
+            if attempts and all(other.status is Status.PENDING for other in attempts):
                 return entry.intent
         return None
 

@@ -2,7 +2,7 @@
 
 It is an SQLite file in WAL mode, one per account and chain (identified by id and genesis block). A row is one
 signed transaction; its *intent* names the purpose. An intent with a pending or mined row is never signed
-again with another nonce.
+again with another nonce, unless a transaction of the intent has used the row's nonce and reverted.
 """
 
 from __future__ import annotations
@@ -127,8 +127,18 @@ class Journal:
             )
 
     def of_intent(self, intent: str) -> list[Entry]:
-        """The pending and the mined transactions of an intent, oldest first."""
-        return self._select("intent = ? AND status IN ('pending', 'mined')", (intent,))
+        """The transactions of an intent that are mined or may be mined, oldest first. Attempts with the nonce
+        of a reverted one are left out: they stay pending, but cannot be mined any more.
+        """
+        return self._select(
+            "intent = ? AND status IN ('pending', 'mined') AND nonce NOT IN "
+            "(SELECT nonce FROM transactions WHERE intent = ? AND status = 'failed')",
+            (intent, intent),
+        )
+
+    def reverted(self, intent: str) -> list[Entry]:
+        """The transactions of an intent that were mined and reverted, in order of nonce."""
+        return self._select("intent = ? AND status = 'failed'", (intent,))
 
     def pending(self) -> list[Entry]:
         """Transactions whose outcome is not known yet, in order of nonce."""

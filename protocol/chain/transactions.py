@@ -198,8 +198,21 @@ class Sender(Unmined):
 
     def _begun(self, intent: str) -> bool:
         """Whether a transaction for an intent is mined or may still be mined. The caller holds the lock."""
-        entries = self.journal.of_intent(intent)
+        entries = self.journal.of_intent(intent) or self._taken_back(intent)
         return bool(entries) and not self._is_lost(entries)
+
+    def _taken_back(self, intent: str) -> list[Entry]:
+        """The attempts of an intent whose last transaction was mined and reverted, if a re-organisation has
+        removed that transaction: any of them may be mined now. Otherwise an empty list. The caller holds the
+        lock.
+        """
+        reverted = self.journal.reverted(intent)
+        last = [entry.hash for entry in reverted if entry.nonce == reverted[-1].nonce]
+        if not last or any(self.connection.receipts(last)):
+            return []
+        for transaction in last:
+            self.journal.mark(transaction, Status.PENDING)
+        return self.journal.of_intent(intent)
 
     def _outcome(
         self, one: Sent, entries: list[Entry], found: dict[str, Any] | None, used: int

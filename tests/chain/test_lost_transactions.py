@@ -14,6 +14,7 @@ from protocol.chain.errors import (
     ChainError,
     NonceTaken,
     NotMined,
+    Reverted,
     RpcRefused,
 )
 from protocol.chain.fees import MOST, unsigned
@@ -24,6 +25,9 @@ from tests.chain.rpc_proxy import Faults, RpcProxy
 from tests.chain.sending import NOWHERE, Interrupted, after, broken, is_replaced, refusing, transfer
 
 pytestmark = pytest.mark.chain
+
+REVERTS = "0x60006000fd"
+"""Code of a contract that reverts every call without a reason."""
 
 
 def test_a_transaction_that_is_not_mined_gets_a_higher_fee(chain: Devnet, sender: Sender) -> None:
@@ -163,6 +167,57 @@ def test_a_transaction_that_the_node_lost_is_handed_over_again(chain: Devnet, se
         chain.connection.request("evm_setAutomine", True)
     assert known == [False]
     assert [entry.hash for entry in sender.journal.of_intent("lost")] == [receipt.transaction]
+
+
+def revert_replacement(chain: Devnet, sender: Sender) -> list[Entry]:
+    """Send the intent "pay". Its transaction is replaced by one with a higher fee, which is mined and
+    reverts. Returns both, oldest first.
+    """
+    rpc, usual = chain.connection, sender.sending
+    sender.sending = Sending(timeout=20, poll=0.02, replace_after=0.0)
+    rpc.request("evm_setAutomine", False)
+    try:
+        (sent,) = sender.hand_over([(transfer(4), "pay")])
+        sender.recover()
+        assert is_replaced(sender, "pay")
+        sender.sending = usual
+        rpc.request("anvil_setCode", NOWHERE, REVERTS)
+        chain.mine()
+        with pytest.raises(Reverted):
+            sender.receipt(sent)
+    finally:
+        rpc.request("anvil_setCode", NOWHERE, "0x")
+        rpc.request("evm_setAutomine", True)
+    assert sent.nonce is not None
+    first, last = sender.journal.signed(sent.nonce)
+    assert (first.status, last.status) == (Status.PENDING, Status.FAILED)
+    return [first, last]
+
+
+def test_when_a_replacement_has_reverted_the_intent_is_sent_again_at_once(
+    chain: Devnet, sender: Sender
+) -> None:
+    before = chain.connection.balance(NOWHERE)
+    used = revert_replacement(chain, sender)[0].nonce
+    receipt = sender.send(transfer(4), "pay")
+    (entry,) = sender.journal.of_intent("pay")
+    assert (entry.hash, entry.nonce) == (receipt.transaction, used + 1)
+    assert chain.connection.balance(NOWHERE) - before == 4
+
+
+def test_an_attempt_that_is_mined_in_place_of_one_that_reverted_carries_out_the_intent(
+    chain: Devnet, sender: Sender
+) -> None:
+    """A re-organisation removes the reverted transaction, and the other attempt is mined instead."""
+    snapshot, before = chain.connection.request("evm_snapshot"), chain.connection.balance(NOWHERE)
+    first, last = revert_replacement(chain, sender)
+    assert chain.connection.request("evm_revert", snapshot)
+    chain.connection.request("anvil_dropAllTransactions")
+    chain.connection.broadcast([first.raw])
+    after(lambda: chain.connection.receipt(first.hash) is not None, lambda: None).join()
+    assert chain.connection.receipt(last.hash) is None
+    assert sender.send(transfer(4), "pay").transaction == first.hash
+    assert chain.connection.balance(NOWHERE) - before == 4
 
 
 def orphan(chain: Devnet, sender: Sender) -> Entry:
