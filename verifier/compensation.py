@@ -61,6 +61,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         return
     conviction = context.client.game.conviction(task)
     _, convicted = conviction
+    until = context.client.commitments.claims_until(task)
     for seat in seats:
         challenges = [row for row in context.database.all_challenges(task) if row.account == seat.account]
         if any(row.is_committed and row.game is None and row.outcome is None for row in challenges):
@@ -77,11 +78,11 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
                 task,
                 f"claim {seat.number}",
                 partial(_fetch, context, task, Claim(seat, games[0]), conviction),
+                until,
             )
         elif seat.attested and not seat.caught and not is_look(seat.number) and convicted not in segments:
-            yield Job(
-                task, f"claim {seat.number}", partial(_fetch, context, task, Claim(seat, None), conviction)
-            )
+            fetch = partial(_fetch, context, task, Claim(seat, None), conviction)
+            yield Job(task, f"claim {seat.number}", fetch, until)
         else:
             _put_claimed(context, task, seat.number, conviction)
             context.log.info("nothing is owed to a seat", task=task, seat=seat.number, convicted=convicted)

@@ -4,13 +4,14 @@ urgent tasks come first when workers are few.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from protocol.node.party.exits import Observation
 from verifier import answering, juror
 from verifier.context import Context
 from verifier.look_duties import unopened
-from verifier.seats import due_by
+from verifier.seats import due_by, own_seats
 
 
 def replays_due(context: Context, seen: Observation) -> int:
@@ -29,6 +30,37 @@ def due_next(context: Context, seen: Observation) -> int:
     deadline.
     """
     return min([due_by(seen, context.clients), *juror.deadlines(context, seen), *_answers(context, seen)])
+
+
+def sends_due(context: Context, seen: Observation) -> float:
+    """The earliest time, not yet over, by which our accounts must have sent a transaction in a task, in
+    seconds since 1970. The end of challenges counts as such a time. Infinite if there is none, or if our
+    accounts have nothing in the task.
+    """
+    if not concerns(context, seen):
+        return math.inf
+    due = (due_next(context, seen), replays_due(context, seen), *_objections(context, seen))
+    return min([until for until in due if seen.now <= until], default=math.inf)
+
+
+def concerns(context: Context, seen: Observation) -> bool:
+    """Whether our accounts have a place, a juror, a claim or a challenge in a task."""
+    if own_seats(seen, context.clients, attested=True) or context.database.all_challenges(seen.view.task):
+        return True
+    jury = context.juries.of(seen.view.task)
+    if jury is None:
+        return False
+    claimants = [] if jury.claim is None else [jury.claim.account]
+    return any(account in context.clients for account in (*claimants, *(one.account for one in jury.jurors)))
+
+
+def _objections(context: Context, seen: Observation) -> Iterator[int]:
+    """The last second for an objection by one of our accounts."""
+    jury = context.juries.of(seen.view.task)
+    if jury is None or jury.claim is None or jury.view is None:
+        return
+    if jury.claim.account in context.clients:
+        yield jury.view.until + context.terms(seen.view.task).move_time
 
 
 def _answers(context: Context, seen: Observation) -> Iterator[int]:

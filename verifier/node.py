@@ -14,18 +14,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from itertools import chain
+from typing import NamedTuple
 
 from fastapi import FastAPI
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.blocks import Block
 from protocol.chain.client import Client
+from protocol.chain.connection import BATCH
 from protocol.chain.deployment import Deployment
-from protocol.chain.errors import RpcUnavailable
+from protocol.chain.errors import RpcRefused, RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import ExitCode
@@ -53,7 +56,7 @@ from verifier import (
 from verifier.challenge_commitment import NEEDLESS
 from verifier.context import Context
 from verifier.database import Database
-from verifier.deadlines import due_next
+from verifier.deadlines import concerns, due_next, sends_due
 from verifier.engagements import Engagements
 from verifier.games import Games
 from verifier.jobs import Job, Jobs, Rests
@@ -73,10 +76,25 @@ accusations, or hash items for votes.
 """
 SENDERS = 4
 """Number of short jobs that run side by side, apart from those of games: actions and attestations, each with
-one transaction.
+one transaction. Calls that advance tasks have as many workers, which they share with nothing else.
 """
 WON = ("solver_false", "solver_silent")
 LOST = "challenger_silent"
+
+
+class _Offer(NamedTuple):
+    """A job for one kind of work. Of jobs that must be done by the same time, the one whose task has the
+    earliest deadline (`due`) goes first.
+    """
+
+    work: Jobs
+    job: Job
+    due: float
+
+    @property
+    def order(self) -> tuple[float, float]:
+        """Sort key: the most urgent job goes first."""
+        return self.job.until, self.due
 
 
 class VerifierNode(Node):
@@ -124,6 +142,8 @@ class VerifierNode(Node):
         self._fetches = Jobs(settings.fetches, longest_rest=math.inf)
         self._replays = Jobs(settings.replays, longest_rest=math.inf, due=due, queued=True)
         self._sends = Jobs(SENDERS, longest_rest=8)
+        self._calls = Jobs(SENDERS, longest_rest=8)
+        """Separate jobs, so that strangers' tasks, however many are due at once, do not delay duties."""
         self._answers = Jobs(ANSWERS, longest_rest=8, due=due, queued=True)
         """Jobs for looks and jurors. They have less time than replays. So they are kept apart from the
         replays: they neither wait for replays to end, nor pause because a replay failed.
@@ -139,6 +159,12 @@ class VerifierNode(Node):
         )
         self._looks = Rests(longest=30)
         self._tasks = OpenTasks(client, self.context.database, settings.tasks, self.context.clients)
+        self._ours: set[int] = set()
+        """Open tasks in which our accounts had something at the last look (`concerns`)."""
+        self._next = 0
+        """The task at which the last look ended because the node no longer had the block's state; 0 if that
+        look saw all tasks.
+        """
         self._withdraw = True
         self._urls: tuple[str, ...] = ()
         """Addresses where results are served and salts accepted; the first one is announced. Empty without
@@ -175,6 +201,11 @@ class VerifierNode(Node):
             for node in nodes:
                 node._close()
 
+    @property
+    def _sending(self) -> tuple[Jobs, ...]:
+        """The kinds of work whose jobs only send transactions."""
+        return self._sends, self._calls, self._informs
+
     def _app(self) -> FastAPI:
         return application(self.context.results, self.context.items, self._offered.offer)
 
@@ -184,6 +215,7 @@ class VerifierNode(Node):
         self._keeps.abandon()
         self._games.close()
         self._sends.close()
+        self._calls.close()
         self._informs.close()
         self._answers.close()
         self._replays.close()
@@ -246,48 +278,17 @@ class VerifierNode(Node):
         self._collect()
         context = self.context
         challenges = self._games.play()
-        observed: list[Observation] = []
         self._tasks.find()
-        for task in self._tasks.numbers():
-            if self._looks.resting(task):
-                continue
-            started = time.monotonic()
-            try:
-                seen = self._look(task, block)
-            except RpcUnavailable:
-                raise
-            except Exception as error:
-                # Strangers write a task's data: an error in it must not end the look at other tasks.
-                self._looks.failed(task, time.monotonic() - started)
-                context.failed(task, "look", error)
-                continue
-            self._looks.succeeded(task)
-            if seen is not None and not self._stop.asked:
-                observed.append(seen)
-            self._games.begin()
+        observed = self._look_at_all(block)
         if not self._stop.asked:
             for job in self._offered.jobs():
                 self._informs.offer(job)
-        jobs = [
-            job
-            for seen in sorted(observed, key=partial(due_next, context))
-            for job in (
-                *answering.answers(context, seen),
-                *looking.asks(context, seen),
-                *accusing.jobs(context, seen),
-                *accusing.drops(context, seen),
-                *juror.openings(context, seen),
-                *juror.votes(context, seen),
-            )
-        ]
-        for job in sorted(jobs, key=lambda job: job.until):
-            self._answers.offer(job)
         auditing.offer(context, observed, self._fetches, self._replays)
         for seen in sorted(observed, key=lambda seen: self._keeps.rests.lost(seen.view.task)):
             for job in juror.keeping(context, seen):
                 self._keeps.offer(job)
         retention.release(context, block.time)
-        if not self._stop.asked:
+        if not (self._stop.asked or self._next):
             self._finished += self._tasks.finish_past()
         self._take_earnings()
         self.known.deadlines.put(context.client.market.address, "duties", self._reports.due(observed))
@@ -297,13 +298,75 @@ class VerifierNode(Node):
             (0 if self._stop.asked else len(self._tasks))
             + challenges
             + self._sends.busy
+            + self._calls.busy
             + self._informs.busy
             + self._answers.busy
         )
 
+    def _look_at_all(self, block: Block) -> list[Observation]:
+        """Look at all open tasks that do not rest, and offer the jobs that are due in them. Returns what was
+        seen; nothing after a request to stop.
+
+        Anyone may post tasks. So our own tasks come first, and their jobs are offered before strangers' tasks
+        are looked at. The look ends early if the node no longer has the block's state. The next look then
+        begins where this one ended. Raises RpcUnavailable.
+        """
+        awake = [task for task in self._tasks.numbers() if not self._looks.resting(task)]
+        turns = sorted(awake, key=lambda task: (task < self._next, task))
+        own = [task for task in turns if task in self._ours]
+        observed: list[Observation] = []
+        ended = self._look_at(own, block, observed)
+        if ended is None:
+            ended = self._look_at([task for task in turns if task not in self._ours], block, observed)
+        # A task at which two looks in a row have ended lets the others go first.
+        self._next = 0 if ended is None else ended + (ended == self._next)
+        return observed
+
+    def _look_at(self, tasks: Sequence[int], block: Block, observed: list[Observation]) -> int | None:
+        """Look at tasks, append what is seen to `observed`, and offer the jobs that are due, the earliest
+        deadline first. Returns the task at which the look ended early, or None. Raises RpcUnavailable.
+        """
+        offers: list[_Offer] = []
+        ended = None
+        for number, task in enumerate(tasks):
+            if number % BATCH == 0:
+                asked = tasks[number : number + BATCH]
+                self.context.client.market.ask_ahead("taskOf", *([one] for one in asked))
+            started = time.monotonic()
+            try:
+                seen = self._look(task, block)
+                if seen is not None and not self._stop.asked:
+                    observed.append(seen)
+                    for offer in self._actions(seen):  # those before an error are kept
+                        offers.append(offer)
+            except RpcUnavailable:
+                raise
+            except Exception as error:
+                if isinstance(error, RpcRefused) and self._is_gone(block):
+                    ended = task
+                    break
+                # Strangers write a task's data: an error in it must not end the look at other tasks.
+                self._looks.failed(task, time.monotonic() - started)
+                self.context.failed(task, "look", error)
+                continue
+            self._looks.succeeded(task)
+            self._games.begin()
+        for offer in sorted(offers, key=lambda offer: offer.order):
+            offer.work.offer(offer.job)
+        return ended
+
+    def _is_gone(self, block: Block) -> bool:
+        """Whether the chain's node no longer has the state of a block. Raises RpcUnavailable."""
+        client = self.context.client
+        try:
+            client.connection.code(client.market.address, block.hash)
+        except RpcRefused:
+            return True
+        return False
+
     def _look(self, task: int, block: Block) -> Observation | None:
-        """Read a task's present state, offer the transactions that the task needs, and return the state.
-        Returns None if the task is over for good.
+        """Read a task's present state, note what follows from it, and return the state. Returns None if the
+        task is over for good.
         """
         view = self.context.client.market.task(task)
         seen = keeper.observe(self.context, view, block.time)
@@ -322,8 +385,6 @@ class VerifierNode(Node):
             return None
         self._engagements.see(seen)
         self._reports.say_what_is_late(seen, self.alerts)
-        if not self._stop.asked:
-            self._offer_actions(seen)
         return seen
 
     def _bound(self) -> Mapping[str, Bound]:
@@ -341,20 +402,37 @@ class VerifierNode(Node):
         finished = sum(node._finished for node in (*self._earlier, self))
         return all(map(self.context.database.is_finished, chosen)) if chosen else finished > 0
 
-    def _offer_actions(self, seen: Observation) -> None:
-        """Offer the transactions that a task needs."""
+    def _actions(self, seen: Observation) -> Iterator[_Offer]:
+        """The jobs that are due in a task, except fetches and replays. Raises ChainError."""
+        context, task = self.context, seen.view.task
+        if concerns(context, seen):
+            self._ours.add(task)
+        else:
+            self._ours.discard(task)
         self._offered.see(seen)
-        for jobs in (
+        due, sent = due_next(context, seen), sends_due(context, seen)
+        sends = (
             self._games.make_ready(seen),
-            auditing.attestations(self.context, seen),
-            looking.jobs(self.context, seen),
-            answering.contests(self.context, seen),
-            juror.refusals(self.context, seen),
-            item_claims.jobs(self.context, seen),
-            keeper.jobs(self.context, seen),
-        ):
-            for job in jobs:
-                self._sends.offer(job)
+            auditing.attestations(context, seen),
+            looking.jobs(context, seen),
+            answering.contests(context, seen),
+            juror.refusals(context, seen),
+            item_claims.jobs(context, seen),
+        )
+        for job in chain.from_iterable(sends):
+            yield _Offer(self._sends, job._replace(until=sent), due)
+        for job in keeper.jobs(context, seen):
+            yield _Offer(self._calls, job, due)
+        answers = (
+            answering.answers(context, seen),
+            looking.asks(context, seen),
+            accusing.jobs(context, seen),
+            accusing.drops(context, seen),
+            juror.openings(context, seen),
+            juror.votes(context, seen),
+        )
+        for job in chain.from_iterable(answers):
+            yield _Offer(self._answers, job, due)
 
     def _over(self, view: TaskView, now: int) -> None:
         """Finish a task, unless work on one of its challenges is in progress, or a challenge still has a bond
@@ -374,14 +452,15 @@ class VerifierNode(Node):
             database.hold(task, now + settled * self.context.settings.hold_seconds)
         database.finish(task)
         self._tasks.close(task)
+        self._ours.discard(task)
         self.context.forget(task)
         self._games.forget(task)
         self._challenged.forget(task)
         self._engagements.forget(task)
         self._offered.forget(task)
         self._reports.forget(task, self.alerts)
-        works = (self._fetches, self._replays, self._sends, self._informs, self._answers, self._keeps)
-        for rests in (*(work.rests for work in works), self._looks):
+        computing = (self._fetches, self._replays, self._answers, self._keeps)
+        for rests in (*(work.rests for work in (*computing, *self._sending)), self._looks):
             rests.forget(task)
         self._withdraw = True
         self._finished += 1
@@ -411,7 +490,7 @@ class VerifierNode(Node):
 
     def _collect(self) -> None:
         """Report the errors of jobs. What failed is offered again later."""
-        failures = [*self._games.collect(), *self._sends.collect(), *self._informs.collect()]
+        failures = [*self._games.collect(), *chain.from_iterable(work.collect() for work in self._sending)]
         failures += [*self._answers.collect(), *self._keeps.collect()]
         for failure in [*failures, *self._replays.collect(), *self._fetches.collect()]:
             self.context.failed(failure.task, failure.what, failure.error)

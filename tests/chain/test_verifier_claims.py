@@ -107,6 +107,7 @@ class Scene:
         self.node._fetches.abandon()
         self.node._games.close()
         self.node._sends.close()
+        self.node._calls.close()
         self.database.close()
 
 

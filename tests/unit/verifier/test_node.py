@@ -23,7 +23,7 @@ from protocol.node.home import Home
 from protocol.node.party.exits import Exit, Observation
 from protocol.tasks.task import Terms
 from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, observation, seat
-from verifier import auditing, juror, keeper, offered_salts
+from verifier import auditing, item_claims, juror, keeper, offered_salts
 from verifier.bonds import Bonds
 from verifier.database import COMMITTING, UNTIL_OVER, Challenge
 from verifier.jobs import Job
@@ -43,7 +43,9 @@ def node(tmp_path: Path) -> Iterator[VerifierNode]:
         ),
         beacon=SimpleNamespace(is_signed_round=None),
         market=SimpleNamespace(
-            address=ME, terms=lambda _task: SimpleNamespace(attest_period=40, move_time=20)
+            address=ME,
+            terms=lambda _task: SimpleNamespace(attest_period=40, move_time=20),
+            ask_ahead=lambda *_arguments: None,
         ),
         address=ME,
     )
@@ -194,13 +196,9 @@ def test_no_flood_of_salts_keeps_an_attestation_waiting(
         assert let_go.wait(30)
         raise RpcUnavailable("the chain", TimeoutError())
 
-    def look(_task: int, _block: Block) -> Observation:
-        node._offer_actions(seen)
-        return seen
-
     monkeypatch.setattr(offered_salts, "Attested", ask)
     monkeypatch.setattr(node._tasks, "find", lambda: node._tasks._open.add(1))
-    monkeypatch.setattr(node, "_look", look)
+    monkeypatch.setattr(node, "_look", lambda _task, _block: seen)
     monkeypatch.setattr(node, "_take_earnings", lambda: None)
     monkeypatch.setattr(auditing, "attestations", lambda _context, _seen: due)
     monkeypatch.setattr(auditing, "offer", lambda *_arguments: None)
@@ -231,8 +229,16 @@ def observed(node: VerifierNode, monkeypatch: pytest.MonkeyPatch, *all_seen: Obs
     monkeypatch.setattr(node, "_look", lambda task, _block: seen[task])
     monkeypatch.setattr(node, "_take_earnings", lambda: None)
     monkeypatch.setattr(auditing, "offer", lambda *_arguments: None)
-    for what in ("openings", "votes", "keeping"):
-        monkeypatch.setattr(juror, what, lambda _context, _seen: [])
+    monkeypatch.setattr(node._games, "make_ready", lambda _seen: [])
+    for module, what in (
+        (auditing, "attestations"),
+        (item_claims, "jobs"),
+        (juror, "openings"),
+        (juror, "votes"),
+        (juror, "keeping"),
+        (keeper, "jobs"),
+    ):
+        monkeypatch.setattr(module, what, lambda _context, _seen: [])
 
 
 def of_task(task: int, until: int) -> Observation:
@@ -292,6 +298,68 @@ def test_what_is_kept_for_claimants_keeps_no_vote_waiting(
         let_go.set()
         node._keeps.close()
         node._answers.close()
+
+
+def test_no_flood_of_strangers_tasks_keeps_an_attestation_waiting(
+    node: VerifierNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calls that advance tasks wait for their receipts, however many are due, and an attestation is sent."""
+    strangers = range(1, 4 * SENDERS + 1)
+    bidding = [observation(TaskStatus.BIDDING) for _ in strangers]
+    posted = [
+        replace(seen, view=replace(seen.view, task=task))
+        for task, seen in zip(strangers, bidding, strict=True)
+    ]
+    observed(node, monkeypatch, *posted, of_task(99, NOW + 100))
+    let_go, attested, compensated = Event(), Event(), Event()
+
+    def assign() -> None:
+        assert let_go.wait(30)
+
+    def calls(_context: object, seen: Observation) -> list[Job]:
+        task = seen.view.task
+        return [Job(task, "assign", assign)] if task != 99 else [Job(99, "claim 0", compensated.set, NOW + 9)]
+
+    def attestations(_context: object, seen: Observation) -> list[Job]:
+        return [Job(99, "attest 0", attested.set)] if seen.view.task == 99 else []
+
+    monkeypatch.setattr(keeper, "jobs", calls)
+    monkeypatch.setattr(auditing, "attestations", attestations)
+    node.turn(BLOCK)
+    try:
+        assert attested.wait(5), "the workers are busy with calls"
+        assert compensated.wait(5), "what has a time limit goes before what has none"
+        assert node._calls.full
+    finally:
+        let_go.set()
+        node._calls.close()
+        node._sends.close()
+
+
+def test_the_duty_with_the_earliest_deadline_is_sent_first(
+    node: VerifierNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duties = SENDERS + 2
+    observed(node, monkeypatch, *(of_task(task, NOW + 100 - task) for task in range(1, duties + 1)))
+    begun, let_go, all_begun = list[int](), Event(), Event()
+
+    def attest(task: int) -> None:
+        begun.append(task)
+        if len(begun) == SENDERS:
+            all_begun.set()
+        assert let_go.wait(30)
+
+    def attestations(_context: object, seen: Observation) -> list[Job]:
+        return [Job(seen.view.task, "attest 0", lambda: attest(seen.view.task))]
+
+    monkeypatch.setattr(auditing, "attestations", attestations)
+    node.turn(BLOCK)
+    try:
+        assert all_begun.wait(30)
+        assert sorted(begun) == list(range(3, duties + 1)), "the older tasks have more time"
+    finally:
+        let_go.set()
+        node._sends.close()
 
 
 def test_a_verifier_that_is_asked_to_stop_has_no_outcome(node: VerifierNode) -> None:
