@@ -23,7 +23,7 @@ from protocol.chain.receipts import Event, Receipt
 from protocol.chain.transactions import Sent
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import segment_tree
-from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
+from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment, steps_key
 from protocol.dispute.openings import open_leaf
 from protocol.node import logs
 from protocol.node.words import duration
@@ -36,7 +36,9 @@ from verifier.salts import salt_of_challenge
 
 OPENED_LATE = "opened_late"
 NEEDLESS = "needless"
-"""Outcome of a challenge that was not committed to before the task ended."""
+"""Outcome of a challenge that was not committed to before the task ended; for one that only asks, before the
+step tree was on the chain or nobody could be accused any more.
+"""
 FORFEITED = "forfeited"
 """Outcome of a challenge that was not opened in time, in a task that has ended."""
 
@@ -44,6 +46,15 @@ FORFEITED = "forfeited"
 def nothing(_challenge: Challenge) -> Sequence[Owed]:
     """Default for `beside`: nothing else is owed."""
     return ()
+
+
+def is_answered(client: Client, challenge: Challenge) -> bool:
+    """Whether the step tree of a challenge's segment is on the chain, so that nothing need be asked. Raises
+    ChainError.
+    """
+    if challenge.segment is None:
+        return False
+    return bool(client.game.claim(steps_key(challenge.task, challenge.segment)).posted_at)
 
 
 class ChallengeCommitment:
@@ -169,7 +180,8 @@ class ChallengeCommitment:
         view = self._client.market.task(self._task)
         # Only a look that is still ours can accuse.
         accuses = view.status is TaskStatus.SUBMITTED and seat != NO_SEAT
-        if view.status.is_over or (challenge.asks and not accuses):
+        answered = challenge.asks and is_answered(self._client, challenge)
+        if view.status.is_over or answered or (challenge.asks and not accuses):
             self._database.update_challenge(self._key, outcome=NEEDLESS)
             return False
         # A redraw reopens the time for challenges.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.dispute.view import Phase
 from protocol.node.party.exits import Observation
-from verifier.challenge_commitment import FORFEITED, NEEDLESS, OPENED_LATE
+from verifier.challenge_commitment import FORFEITED, NEEDLESS, OPENED_LATE, is_answered
 from verifier.context import Context
 from verifier.database import Challenge
 
@@ -53,5 +53,7 @@ class Outcomes:
         if outcome == OPENED_LATE:
             return view.status is TaskStatus.SLASHED
         if outcome == NEEDLESS:
-            return view.status.is_over or (row.asks and view.status is not TaskStatus.SUBMITTED)
+            if view.status.is_over or not row.asks:
+                return view.status.is_over
+            return view.status is not TaskStatus.SUBMITTED or is_answered(self._context.client, row)
         return outcome != FORFEITED or view.status.is_over

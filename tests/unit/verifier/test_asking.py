@@ -240,9 +240,11 @@ def test_no_game_asks_once_the_task_is_unpaid(scene: Asking, monkeypatch: pytest
     assert not list(looking.asks(scene.context, scene.seen(TaskStatus.UNPAID)))
 
 
-@pytest.mark.parametrize("asks", [True, False])
-def test_nothing_is_committed_to_a_game_that_asks_once_the_task_is_unpaid(tmp_path: Path, asks: bool) -> None:
-    view = replace(VIEW, status=TaskStatus.UNPAID, challenge_until=NOW - 1)
+def commit(database: Database, challenge: Challenge, status: TaskStatus, posted_at: int = 0) -> str | None:
+    """Let a challenge commit after the time for challenges; returns the outcome that is noted. The step tree
+    was posted at `posted_at`, or not yet if that is 0.
+    """
+    view = replace(VIEW, status=status, challenge_until=NOW - 1)
     client: Any = SimpleNamespace(
         address=ME,
         now=lambda: NOW,
@@ -253,13 +255,32 @@ def test_nothing_is_committed_to_a_game_that_asks_once_the_task_is_unpaid(tmp_pa
         market=SimpleNamespace(task=lambda _task: view),
         audit=SimpleNamespace(seat=lambda _task, _seat: SimpleNamespace(account=ME)),
         looks=SimpleNamespace(answers_until=lambda _task: 0),
+        game=SimpleNamespace(claim=lambda _key: SimpleNamespace(posted_at=posted_at)),
     )
-    database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", ME))
-    challenge = replace(ASKS, asks=asks)
-    database.put_challenge(challenge)
     rates = Rates(1e12)
     bonds: Any = None  # never asked
     ChallengeCommitment(client, database, bonds, terms(), challenge, lambda: rates).advance(challenge)
     (row,) = database.all_challenges(ASKS.task)
-    assert row.outcome == ("needless" if asks else None)
+    return row.outcome
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_nothing_is_committed_to_a_game_that_asks_once_the_task_is_unpaid(tmp_path: Path, asks: bool) -> None:
+    database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", ME))
+    challenge = replace(ASKS, asks=asks)
+    database.put_challenge(challenge)
+    assert commit(database, challenge, TaskStatus.UNPAID) == ("needless" if asks else None)
     database.close()
+
+
+def test_a_step_tree_that_is_on_the_chain_is_not_asked_for(
+    scene: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another game has made the solver post the step tree before the look could commit. The look then accuses
+    without a game.
+    """
+    scene.database.begin_again(ASKS.key)
+    assert commit(scene.database, scene.row, TaskStatus.SUBMITTED) is None
+    assert not scene.accuses(monkeypatch)
+    assert commit(scene.database, scene.row, TaskStatus.SUBMITTED, posted_at=NOW) == "needless"
+    assert scene.accuses(monkeypatch) == [(accusing.NO_GAME, scene.seen().challenged_until)]

@@ -54,6 +54,7 @@ class Scene:
         self.status = TaskStatus.SLASHED
         self.state = CLOSED
         self.posted: bytes | None = None
+        self.posted_at = 0
         """The root of the step tree that the solver has posted."""
         self.convicted = (NOW, 2)
         self.final = 0
@@ -61,7 +62,7 @@ class Scene:
         self.refusal: str | None = None
         game = SimpleNamespace(
             game=lambda *_: self.state,
-            claim=lambda *_: SimpleNamespace(posted=lambda _state: self.posted),
+            claim=lambda *_: SimpleNamespace(posted=lambda _state: self.posted, posted_at=self.posted_at),
             conviction=lambda _task, block=1: self.convicted if block else (0, 0),
         )
         self.client: Any = SimpleNamespace(
@@ -185,6 +186,16 @@ def test_a_question_stays_needless_while_nobody_can_be_accused(scene: Scene) -> 
     scene.database.update_challenge(CHALLENGE.key, outcome=NEEDLESS)
     for scene.status in (TaskStatus.SLASHED, TaskStatus.UNPAID, TaskStatus.UNPAID):
         assert scene.look() == NEEDLESS
+
+
+def test_a_question_stays_needless_while_its_answer_is_on_the_chain(scene: Scene) -> None:
+    scene.database.put_challenge(replace(CHALLENGE, asks=True))
+    scene.database.update_challenge(CHALLENGE.key, outcome=NEEDLESS)
+    scene.status, scene.posted_at = TaskStatus.SUBMITTED, NOW
+    for _ in range(3):
+        assert scene.look() == NEEDLESS
+    scene.posted_at = 0  # the post was taken back
+    assert scene.look() is None
 
 
 @pytest.mark.parametrize("refusal", [None, "NothingOwed"])
