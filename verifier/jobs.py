@@ -36,8 +36,8 @@ Sent = TypeVar("Sent")
 
 class Job(NamedTuple):
     """A piece of work. `what` names it within its task. If `task` is None, the job is the node's own, such as
-    a withdrawal. The computing must be done by `until`, which is infinite if the job can wait for all other
-    work.
+    a withdrawal. The computing, or the sending, must be done by `until`, which is infinite if the job can
+    wait for all other work.
     """
 
     task: int | None

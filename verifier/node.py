@@ -288,7 +288,7 @@ class VerifierNode(Node):
             for job in juror.keeping(context, seen):
                 self._keeps.offer(job)
         retention.release(context, block.time)
-        if not (self._stop.asked or self._next):
+        if not (self._stop.asked or self._next):  # with `_next`, the block's state is gone
             self._finished += self._tasks.finish_past()
         self._take_earnings()
         self.known.deadlines.put(context.client.market.address, "duties", self._reports.due(observed))
@@ -419,7 +419,7 @@ class VerifierNode(Node):
             juror.refusals(context, seen),
             item_claims.jobs(context, seen),
         )
-        for job in chain.from_iterable(sends):
+        for job in chain.from_iterable(sends):  # what has a deadline may need no free worker (`finds_worker`)
             yield _Offer(self._sends, job._replace(until=sent), due)
         for job in keeper.jobs(context, seen):
             yield _Offer(self._calls, job, due)
