@@ -66,6 +66,30 @@ class NotCancelled(SubmitterError):
     """The task belongs to another account, has a bid, or is no longer open for bids."""
 
 
+class AnotherTask(SubmitterError):
+    """A re-organisation has taken a task's number from it. `number` is the number that the task has now; None
+    if it was not found.
+    """
+
+    def __init__(self, task: int, submitter: str, other: str | None, number: int | None) -> None:
+        remedy = "look for yours with `assay status`"
+        if number is not None:
+            remedy = f"yours is task {number} now: follow it with `assay watch {number}`"
+        super().__init__(
+            f"task {task} is another one since a re-organisation",
+            expected=f"the task that {submitter} posted",
+            got="none" if other is None else f"one of {other}, with its terms",
+            remedy=remedy,
+        )
+        self.number = number
+
+
+class NotMinedAgain(SubmitterError):
+    """A re-organisation has removed the block with a task's post, and no later block has the post yet."""
+
+    exit_code = ExitCode.RETRY
+
+
 class MetricsError(SubmitterError):
     """Metrics that a server does not serve, or that differ from the committed states."""
 

@@ -18,6 +18,7 @@ from assay.consent import Ask, at_terminal, require_asked, require_yes
 from assay.deriving import Derived
 from assay.description import Plan, read
 from assay.errors import NobodyTakes, TooFewVerifiers
+from assay.known_task import KnownTask
 from assay.places import place_of, reached, sold_at
 from assay.pricing import Price
 from assay.settings import AssaySettings
@@ -66,8 +67,13 @@ class Choices:
 class Posted:
     """A posted task and its price."""
 
-    task: int
+    known: KnownTask
     price: Price
+
+    @property
+    def task(self) -> int:
+        """The number that the task had when it was posted."""
+        return self.known.number
 
 
 def submit(context: Context, file: Path, choices: Choices) -> None:
@@ -128,7 +134,7 @@ def post(
             task = submitting.post(client, terms, signature_of, _least(settings, client, terms))
         notes.remember(context.home, client, task, file)
         noted.end()
-    return Posted(task, Price(derived, terms))
+        return Posted(KnownTask(task, client.address, terms), Price(derived, terms))
 
 
 def dry_run(context: Context, file: Path, choices: Choices) -> None:

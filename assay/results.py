@@ -14,6 +14,7 @@ from torch import Tensor
 
 from assay.errors import ResultError
 from assay.holders import Holders
+from assay.known_task import KnownTask
 from protocol.chain.client import Client
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments.atomic import write_atomically
@@ -49,15 +50,17 @@ class Result:
         return metrics(self.state)
 
 
-def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -> Result:
+def fetch(
+    client: Client, home: Home, task: int, limits: Limits | None = None, known: KnownTask | None = None
+) -> Result:
     """Fetch the committed result of a task. The solver's server is asked first, then the servers of the
     accounts whose seats have attested. The same servers are asked for the bundle if it is not at the
-    address in the terms. `limits` apply to the bundle and to every answer. Raises ResultError, BundleError,
-    ChainError.
+    address in the terms. `limits` apply to the bundle and to every answer. `known` is the task that the
+    number must still mean. Raises AnotherTask, NotMinedAgain, ResultError, BundleError, ChainError.
     """
-    view = client.market.task(task)
+    known = known or KnownTask.read(client, task)
+    view, terms = known.view(client, home), known.terms
     require_result(view)
-    terms = client.market.terms(task)
     limits = limits or Limits()
     holders = Holders(client, view, limits)
     link_bundle(home.bundle_folders, home.bundles, terms.bundle_hash)

@@ -67,8 +67,13 @@ def report_of(client: Client, task: int, games: Mapping[int, tuple[int, ...]], n
 def open_tasks(client: Client) -> tuple[list[int], int]:
     """The tasks that are not over, and the number of all tasks. Raises ChainError."""
     with client.connection.view():
-        tasks = range(1, client.market.tasks() + 1)
-        statuses = client.market.statuses(tasks)
+        return open_numbers(client)
+
+
+def open_numbers(client: Client) -> tuple[list[int], int]:
+    """Like `open_tasks`, for callers inside a view."""
+    tasks = range(1, client.market.tasks() + 1)
+    statuses = client.market.statuses(tasks)
     return [task for task, status in zip(tasks, statuses, strict=True) if not status.is_over], len(tasks)
 
 

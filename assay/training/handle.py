@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Self
 from assay import cancelling, proof_files, results
 from assay.commands import Context
 from assay.folders import require_writable
+from assay.known_task import KnownTask
 from assay.options import context_of
 from assay.places import place_of
+from assay.posting import Posted
 from assay.pricing import Price
 from assay.proofs import Proof
 from assay.results import Result
@@ -38,25 +40,29 @@ if TYPE_CHECKING:
 
 
 class Handle:
-    """The handle of a task. It reads the chain without an account; only `cancel` uses an account. If `price`
-    is None, as for `attach`, the price is computed from today's prices. Callbacks are called only during
-    `wait`.
+    """The handle of a task. It reads the chain without an account; only `cancel` uses an account. If `posted`
+    is None, as for `attach`, the task is the one that has the number now, and its price is computed from
+    today's prices. Callbacks are called only during `wait`.
+
+    A re-organisation may give the task's number to another task. Whatever reads the task then raises
+    AnotherTask, which has the task's new number, or NotMinedAgain while the chain does not have its post.
     """
 
     def __init__(
-        self, context: Context, task: int, price: Price | None = None, callbacks: Iterable[Callback] = ()
+        self, context: Context, task: int, posted: Posted | None = None, callbacks: Iterable[Callback] = ()
     ) -> None:
         self.task = task
         self._context = context
         self._client = context.client()
         self._close = weakref.finalize(self, self._client.close)
         try:
-            self.terms: Terms = self._client.market.terms(task)
+            self._known = KnownTask.read(self._client, task) if posted is None else posted.known
         except BaseException:
             self._close()
             raise
-        if price is not None:
-            self.price = price
+        self.terms: Terms = self._known.terms
+        if posted is not None:
+            self.price = posted.price
         self._limits = context.limits(self._client)
         self._relay = Relay()
         for callback in callbacks:
@@ -71,6 +77,7 @@ class Handle:
     @property
     def report(self) -> TaskStatusReport:
         """The state of the task: parties, deadlines, seats, games. Raises ChainError."""
+        self._known.view(self._client, self._context.home)
         return report(self._client, [self.task])[0]
 
     @property
@@ -128,7 +135,7 @@ class Handle:
         ResultError, BundleError, ChainError.
         """
         if self._final is None:
-            found = results.fetch(self._client, self._context.home, self.task, self._limits)
+            found = results.fetch(self._client, self._context.home, self.task, self._limits, self._known)
             if not found.final:
                 return found
             self._final = found
@@ -170,6 +177,7 @@ class Handle:
         NotCancelled, ChainError.
         """
         with self._context.client(account=True) as client:
+            self._known.view(client, self._context.home)
             return cancelling.cancel(client, self.task)
 
     def close(self) -> None:
@@ -195,7 +203,8 @@ class Handle:
     @cached_property
     def _watch(self) -> Watch:
         context = self._context
-        return Watch(self._client, context.home, self._limits, context.output, self._relay, self.task)
+        client, output, known = self._client, context.output, self._known
+        return Watch(client, context.home, self._limits, output, self._relay, self.task, known=known)
 
     def _points(self) -> list[Point]:
         return [*self._watch.read_points()]

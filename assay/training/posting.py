@@ -126,7 +126,7 @@ def train(
     choices = Choices(yes, wait_for_verifiers, anyway)
     posted = post(context, plan, captured, choices, None if yes else ask, priced=priced)
     context.output.say(f"task {posted.task} ({name}) posted; `wait` of its handle follows it")
-    return Handle(context, posted.task, posted.price, callbacks)
+    return Handle(context, posted.task, posted, callbacks)
 
 
 def _plan(name: str, steps: int, segments: int, seed: int | None, terms: Mapping[str, Any] | None) -> Plan:

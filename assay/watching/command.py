@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from assay.errors import MetricsError
+from assay.errors import MetricsError, NotMinedAgain
+from assay.known_task import KnownTask
 from assay.results import Result, fetch
 from assay.watching.beside import Beside, Outcome
 from assay.watching.callbacks import Callback
@@ -49,7 +50,8 @@ ENDS: Final = {
 
 class Watch:
     """Watches one task. The result is written to `folder`, or only checked if `folder` is None. `file` is the
-    task's file, which names its evaluation. While events keep coming, `pace` seconds pass between two looks
+    task's file, which names its evaluation. `known` is the task that the number must mean; by default, it is
+    the one that the number means now. While events keep coming, `pace` seconds pass between two looks
     at the chain. The default is the time of a block, but at least `LEAST_PACE`.
     """
 
@@ -64,11 +66,12 @@ class Watch:
         folder: Path | None = None,
         file: Path | None = None,
         pace: float | None = None,
+        known: KnownTask | None = None,
     ) -> None:
         self._client, self._home, self._limits = client, home, limits
         self._output, self._listener = output, listener
         self._task, self._folder, self._file = task, folder, file
-        self._following = Following(client, home, task)
+        self._following = Following(client, home, task, known)
         self._losses = Losses(client, home, limits, self._following.terms)
         self._beside = Beside()
         self._is_first = True
@@ -93,7 +96,8 @@ class Watch:
 
     def run(self) -> ExitCode:
         """Run until the task is over for good and, if it was settled, until its result is fetched. Raises
-        ChainError, and ResultError or BundleError if nobody serves the result.
+        ChainError, ResultError or BundleError if nobody serves the result, and AnotherTask if a
+        re-organisation has given the task's number to another task.
         """
         code = self.run_until(math.inf)
         assert code is not None, "it is over by then"
@@ -107,14 +111,14 @@ class Watch:
         while True:
             try:
                 self._look()
-            except (RpcError, UnstableChain) as error:
+            except (RpcError, UnstableChain, NotMinedAgain) as error:
                 if not lost:
                     self._listener.line("chain", f"{error}; asking again and again", up=False)
                 lost += 1
                 self._wait = min(LONGEST_WAIT, self._pace * 2**lost)
             else:
                 if lost:
-                    self._listener.line("chain", "the chain's node answers again", up=True)
+                    self._listener.line("chain", "the chain's node answers again, and has the task", up=True)
                     lost, self._wait = 0, self._pace
                 self._begin_work()
                 if (code := self._ended()) is not None:
@@ -222,7 +226,8 @@ class Watch:
         if missing:
             self._begin(CURVE, self._losses.reading(view, missing))
         if view.status in (TaskStatus.SUBMITTED, TaskStatus.SETTLED) and self._result is None:
-            self._begin(RESULT, lambda: fetch(self._client, self._home, self._task, self._limits))
+            known = self._following.known
+            self._begin(RESULT, lambda: fetch(self._client, self._home, self._task, self._limits, known))
 
     def _begin(self, kind: str, work: Callable[[], Any]) -> bool:
         may = self._beside.may_begin(kind)

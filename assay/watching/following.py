@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from assay.known_task import KnownTask
 from assay.status import report_of
 from assay.task_status import TaskStatusReport
 from assay.watching.happened import Happened, Told, own
@@ -69,24 +70,18 @@ class News:
 
 
 class Following:
-    """Follows a task from the time when it was posted. `terms` are read once. `standing` is None before the
-    first look. The first look reads it; later looks read it again after events of the task or a
-    re-organisation.
+    """Follows a task from the time when it was posted. `known` is the task that the number means; by default,
+    it is read once. `standing` is None before the first look. The first look reads it; later looks read it
+    again after events of the task or a re-organisation, and compare the task with `known`.
 
     Raises ChainError. If there is no such task, the error is Reverted (UnknownTask).
     """
 
-    def __init__(self, client: Client, home: Home, task: int) -> None:
+    def __init__(self, client: Client, home: Home, task: int, known: KnownTask | None = None) -> None:
         self.task = task
         self._client, self._home = client, home
-        view = client.market.task(task)
-        self.terms: Terms = client.market.terms(task)
-        posted = view.bids_until - view.overtime - self.terms.bidding_period
-        first = first_block(client.connection, client.deployment.block, posted)
-        contracts = {
-            address: bound for address, bound in client.contracts.items() if address != client.vault.address
-        }
-        self._follower = Follower(client.connection, contracts, first)
+        self.known = known or KnownTask.read(client, task)
+        self.terms: Terms = self.known.terms
         self._words = Words(self)
         self._happened = Happened()
         self._pending: list[Event] = []
@@ -100,7 +95,8 @@ class Following:
 
     def look(self) -> News | None:
         """What is new; None if the chain has no new block since the last look. Raises ChainError; the next
-        look then reports what this one missed.
+        look then reports what this one missed. Raises AnotherTask if a re-organisation has given the task's
+        number to another task, and NotMinedAgain while the chain does not have the task's post.
         """
         with self._client.connection.view() as block:
             if block.hash == self._seen:
@@ -127,6 +123,17 @@ class Following:
         self._pending, self._rewound, self._seen = [], None, block.hash
         return News(block, rewound, [each for each in void if each.text], lines)
 
+    @cached_property
+    def _follower(self) -> Follower:
+        """Follows all contracts but the vault from the block of the post. First used inside a view."""
+        client = self._client
+        posted = self.known.view(client, self._home).posted_at(self.terms.bidding_period)
+        first = first_block(client.connection, client.deployment.block, posted)
+        contracts = {
+            address: bound for address, bound in client.contracts.items() if address != client.vault.address
+        }
+        return Follower(client.connection, contracts, first)
+
     def _poll(self) -> None:
         batch = self._follower.poll()
         if batch.rewound is not None:
@@ -144,13 +151,14 @@ class Following:
         return Line(event, text, time)
 
     def _read(self, block: Block) -> Standing:
-        """Read the task's state. Must be called inside a view."""
+        """Read the task's state. Must be called inside a view. Raises AnotherTask, NotMinedAgain."""
         client = self._client
+        view = self.known.view(client, self._home)
         games = {game: self.calls(game) for game in self._happened.games}
         report = report_of(client, self.task, games, block.time)
         awaited = report.awaited_round
         return Standing(
-            client.market.task(self.task),
+            view,
             report,
             block.time,
             None if awaited is None else client.deployment.beacon.time_of(awaited),

@@ -13,13 +13,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import assay
-from assay.errors import NotCancelled, NotConfirmed, ResultError, StartError
+from assay.errors import AnotherTask, NotCancelled, NotConfirmed, NotMinedAgain, ResultError, StartError
 from assay.proofs import load_proof
 from assay.training.handle import Handle
 from protocol.capture import LoadError
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
+from tests.chain.rpc_proxy.reorganising import reorganise
 from tests.chain.solver_stage import Solver, Stage
 from tests.chain.test_assay_commands import Submitter
 
@@ -243,3 +244,58 @@ def check_going_on(owner: Owner, folder: Path, state: Mapping[str, Tensor]) -> N
 
         with pytest.raises(Reverted, match="there is no such task"):
             owner.attach(77)
+
+
+# ---------------------------------------------------------------------- re-organisations
+
+
+class Replaced:
+    """Replaces the chain's newest block, and mines its only transaction again on demand."""
+
+    def __init__(self, scene: Stage) -> None:
+        self._request = scene.devnet.connection.request
+        self._request("evm_setIntervalMining", 0)
+        self._request("evm_setAutomine", True)
+
+    def take_back(self) -> None:
+        """Replace the newest block by an empty one."""
+        (sent,) = self._request("eth_getBlockByNumber", "latest", False)["transactions"]
+        self._raw = self._request("eth_getRawTransactionByHash", sent)
+        reorganise(lambda method, arguments: {"result": self._request(method, *arguments)}, 1)
+
+    def mine_again(self) -> None:
+        self._request("eth_sendRawTransaction", self._raw)
+
+
+def test_a_number_that_becomes_another_tasks_is_noticed(scene: Stage, owner: Owner) -> None:
+    """A re-organisation removes the post; it is mined again. A second one puts a stranger's post, with the
+    same terms, before it.
+    """
+    stranger = scene.client("dev:2")
+    stranger.fund(1_000 * TOKEN)
+    replaced = Replaced(scene)
+    with stranger, owner.train(quiet=True) as handle, owner.attach(handle.task, quiet=True) as attached:
+        handles = (handle, attached)
+        assert [each.wait(timeout=0.0) for each in handles] == ["bidding", "bidding"]
+        replaced.take_back()
+        for each in handles:
+            assert each._watch.run_until(0.0) is None, "it may be mined again"
+            with pytest.raises(NotMinedAgain, match="its post may be mined again"):
+                each.result()
+        replaced.mine_again()
+        assert [each.wait(timeout=0.0) for each in handles] == ["bidding", "bidding"]
+
+        replaced.take_back()
+        other, _ = stranger.market.post(handle.terms)
+        replaced.mine_again()
+        assert other == handle.task
+        model = made(seed=1)
+        for each in handles:
+            for read in (each.wait, lambda each=each: each.load_into(model), lambda each=each: each.status):
+                with pytest.raises(AnotherTask, match=f"yours is task {other + 1} now") as refused:
+                    read()
+                assert refused.value.number == other + 1
+        assert torch.equal(model.linear.weight, made(seed=1).linear.weight)
+        with owner.attach(other + 1, quiet=True) as again:
+            assert again.terms == handle.terms
+            assert again.cancel() > 50 * TOKEN

@@ -1,0 +1,67 @@
+"""Which task a number means: a re-organisation of the chain may give the number of a task to another task."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Self
+
+from assay.errors import AnotherTask, NotMinedAgain
+from assay.notes import note_of
+from assay.status import open_numbers
+from protocol.chain.client import Client
+from protocol.chain.views import TaskView
+from protocol.node.home import Home
+from protocol.tasks.task import Terms
+
+
+@dataclass(frozen=True)
+class KnownTask:
+    """A task as it was posted, or as the first look at its number found it."""
+
+    number: int
+    submitter: str
+    terms: Terms
+
+    @classmethod
+    def read(cls, client: Client, number: int) -> Self:
+        """The task that has this number now. Raises ChainError; the error is Reverted (UnknownTask) if there
+        is no such task.
+        """
+        with _viewing(client):
+            return cls(number, client.market.task(number).submitter, client.market.terms(number))
+
+    def view(self, client: Client, home: Home) -> TaskView:
+        """The task's state. Raises AnotherTask if its number has become another task's, NotMinedAgain if no
+        task has its number any more, and ChainError.
+        """
+        with _viewing(client):
+            view = client.market.task_if_posted(self.number)
+            if view is not None and self._is(client, view):
+                return view
+            number = self._number_now(client, home)
+        if view is None and number is None:
+            raise NotMinedAgain(
+                f"task {self.number}",
+                expected="it on the chain",
+                got="no such task since a re-organisation",
+                remedy="its post may be mined again",
+            )
+        raise AnotherTask(self.number, self.submitter, None if view is None else view.submitter, number)
+
+    def _number_now(self, client: Client, home: Home) -> int | None:
+        """The number that the task has now. If the account has several open tasks with these terms, it is one
+        that is not noted in the home folder, if there is one. None if no open task fits. Must be called
+        inside a view.
+        """
+        fitting = [task for task in open_numbers(client)[0] if self._is(client, client.market.task(task))]
+        unnoted = [task for task in fitting if not note_of(home, client, task).is_file()]
+        return next(reversed(unnoted or fitting), None)
+
+    def _is(self, client: Client, view: TaskView) -> bool:
+        return view.submitter == self.submitter and client.market.terms(view.task) == self.terms
+
+
+def _viewing(client: Client) -> AbstractContextManager[object]:
+    connection = client.connection
+    return nullcontext() if connection.is_viewing else connection.view()
