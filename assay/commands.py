@@ -218,9 +218,11 @@ def serve(context: Context) -> None:
 def result(context: Context, task: int, folder: Path, evaluate: bool, embed: bool) -> None:
     """Fetch a task's result, check it against the chain, write it with a proof, and print its metrics."""
     from assay import notes, results
+    from assay.replacing import origin_of, require_replaceable
     from assay.writing import write
 
     with context.client() as client:
+        require_replaceable(folder, origin_of(client.deployment, task))
         found = results.fetch(client, context.home, task, context.limits(client))
         file = notes.recall(context.home, client, task) if evaluate else None
         context.output.result(write(client, context.home, context.output, found, folder, file, embed))
@@ -233,6 +235,7 @@ def watch(
     files.
     """
     from assay import notes
+    from assay.replacing import origin_of, require_replaceable
     from assay.watching.callbacks import TensorBoard
     from assay.watching.command import watch as follow
 
@@ -240,6 +243,8 @@ def watch(
     if folder is not None:
         require_writable(folder)
     with context.client() as client:
+        if folder is not None:
+            require_replaceable(folder, origin_of(client.deployment, task))
         file = notes.recall(context.home, client, task) if evaluate else None
         limits = context.limits(client)
         return follow(client, context.home, limits, context.output, task, folder, file, callbacks)

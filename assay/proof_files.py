@@ -12,6 +12,7 @@ from typing import Final
 from assay.errors import NotHeld, ResultError
 from assay.proofs import METADATA, Proof
 from assay.proving import prove
+from assay.replacing import PROOF
 from assay.results import Result
 from protocol.chain.client import Client
 from protocol.commitments.atomic import write_atomically
@@ -48,6 +49,6 @@ def metadata(proof: Proof) -> dict[str, str]:
 
 def save(proof: Proof, folder: Path) -> Path:
     """Write `proof.json` into a folder, completely or not at all, and return its path."""
-    path = folder / "proof.json"
+    path = folder / PROOF
     write_atomically(path, proof.text.encode())
     return path

@@ -15,6 +15,7 @@ from torch import Tensor
 from assay.errors import ResultError
 from assay.holders import Holders
 from assay.known_task import KnownTask
+from assay.replacing import METRICS, STATE, origin_of, require_replaceable
 from protocol.chain.client import Client
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments.atomic import write_atomically
@@ -35,6 +36,8 @@ class Result:
     task: int
     status: TaskStatus
     root: bytes
+    origin: Mapping[str, str]
+    """What tells the task from all others (`origin_of`)."""
     program: StepProgram
     state: dict[str, Tensor]
     holders: Holders
@@ -66,7 +69,8 @@ def fetch(
     link_bundle(home.bundle_folders, home.bundles, terms.bundle_hash)
     program = cached_bundle(home.bundles, terms, limits, holders.bundles(terms.bundle_hash)).step
     state = holders.state(terms.segments, view.result, program)
-    return Result(task, view.status, view.result, program, state, holders)
+    origin = origin_of(client.deployment, task)
+    return Result(task, view.status, view.result, origin, program, state, holders)
 
 
 def require_result(view: TaskView) -> None:
@@ -82,25 +86,28 @@ def require_result(view: TaskView) -> None:
 
 def save(result: Result, folder: Path, metadata: Mapping[str, str] | None = None) -> Path:
     """Write `state.safetensors` into a folder, completely or not at all, with `metadata` in its header.
-    Returns its path.
+    Returns its path. Raises ResultError, and writes nothing, if the folder has files that are not of an
+    earlier result of the same task.
     """
-    path = folder / "state.safetensors"
-    said = {"task": str(result.task), **(metadata or {})}
+    require_replaceable(folder, result.origin)
+    path = folder / STATE
+    said = {**result.origin, **(metadata or {})}
     write_atomically(path, safetensors_of(result.program, result.state, said))
     return path
 
 
 def save_history(result: Result, folder: Path) -> Path | None:
     """Write the metrics of the last steps, if the state keeps them, into `metrics.csv` in a folder. Returns
-    its path, or None if the state keeps none.
+    its path. If the state keeps none, removes the `metrics.csv` of an earlier result, and returns None.
     """
+    path = folder / METRICS
     table = result.program.history(result.state)
     if not table:
+        path.unlink(missing_ok=True)
         return None
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(table)
     rows.writerows(zip(*table.values(), strict=True))
-    path = folder / "metrics.csv"
     write_atomically(path, text.getvalue().encode())
     return path

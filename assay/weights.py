@@ -45,9 +45,13 @@ class Weights:
 
 def embedded_proof(path: Path) -> str | None:
     """The text of the proof in a file's metadata; None if there is none. Raises WeightsMalformed."""
+    return header(path).get(METADATA)
+
+
+def header(path: Path) -> dict[str, str]:
+    """A file's metadata; empty if it has none. Raises WeightsMalformed."""
     with _opened(path) as file:
-        said = file.metadata()
-        return None if said is None else said.get(METADATA)
+        return file.metadata() or {}
 
 
 def compare(path: Path, state: Sequence[TensorEntry], roots: Sequence[bytes]) -> Weights:

@@ -22,6 +22,7 @@ from assay.places import place_of
 from assay.posting import Posted
 from assay.pricing import Price
 from assay.proofs import Proof
+from assay.replacing import origin_of, require_replaceable
 from assay.results import Result
 from assay.status import report
 from assay.task_status import TaskStatusReport
@@ -164,10 +165,11 @@ class Handle:
     def save(self, folder: Path | str, embed: bool = False) -> Path:
         """Write `state.safetensors`, `proof.json` and, if the state keeps a history, `metrics.csv`, as `assay
         result` does. Returns the folder. `embed` also puts the proof into the state's metadata. Raises the
-        errors of `result`.
+        errors of `result`, and ResultError if the folder holds another task's result.
         """
         folder = Path(folder)
         require_writable(folder)
+        require_replaceable(folder, origin_of(self._client.deployment, self.task))
         home, output = self._context.home, self._context.output
         write(self._client, home, output, self.result(), folder, None, embed)
         return folder

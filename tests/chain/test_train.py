@@ -291,7 +291,11 @@ def test_a_number_that_becomes_another_tasks_is_noticed(scene: Stage, owner: Own
         assert other == handle.task
         model = made(seed=1)
         for each in handles:
-            for read in (each.wait, lambda each=each: each.load_into(model), lambda each=each: each.status):
+            for read in (
+                lambda each=each: each.wait(timeout=0.0),
+                lambda each=each: each.load_into(model),
+                lambda each=each: each.status,
+            ):
                 with pytest.raises(AnotherTask, match=f"yours is task {other + 1} now") as refused:
                     read()
                 assert refused.value.number == other + 1
