@@ -8,7 +8,7 @@ a command is repeated after an interruption, it then finds the task or the trans
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
@@ -55,14 +55,20 @@ def folder_of(home: Home, client: Client) -> Path:
 
 
 class Posting:
-    """The note of terms that are being posted. It belongs to one account, one bundle at one address, and the
-    terms given in the task file.
+    """The note of terms that are being posted. It belongs to one account, one bundle at one address, the
+    numbers in `split`, which say how the steps are split up, and the terms given in the task file.
     """
 
     def __init__(
-        self, home: Home, client: Client, bundle_hash: bytes, base: str, given: Mapping[str, int]
+        self,
+        home: Home,
+        client: Client,
+        bundle_hash: bytes,
+        base: str,
+        split: Sequence[int],
+        given: Mapping[str, int],
     ) -> None:
-        asked = [client.address, bundle_hash.hex(), base, sorted(given.items())]
+        asked = [client.address, bundle_hash.hex(), base, list(split), sorted(given.items())]
         name = sha256(json.dumps(asked).encode()).hexdigest()[:32]
         self._file = folder_of(home, client) / f"posting-{name}.json"
 

@@ -108,9 +108,11 @@ def post(
         _require_budget(context, client, plan)
         prepared = submitting.prepare(capture(), context.home, place.arithmetic)
         given = plan.terms.fields()
-        noted = notes.Posting(context.home, client, prepared.bundle_hash, settings.bundle_base, given)
+        base = settings.bundle_base
         derived = prepared.derived(place, sold_at(client, plan))
-        terms = prepared.terms(settings.bundle_base, derived)
+        terms = prepared.terms(base, derived)
+        split = terms.segments, terms.segment_steps, terms.thinning
+        noted = notes.Posting(context.home, client, prepared.bundle_hash, base, split, given)
         _say(output, prepared, derived, terms)
         priced(Price(derived, terms))
         task = None
@@ -120,7 +122,7 @@ def post(
             for check in _checks(context, client, client.address, terms, derived, choices):
                 check()
             if submitting.is_private(terms):
-                allowed = f'bundles = ["{settings.bundle_base}/"]'
+                allowed = f'bundles = ["{base}/"]'
                 output.say(
                     f"that is a private network: only those read there whose config.toml has {allowed}"
                 )

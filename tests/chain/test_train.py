@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -291,11 +292,8 @@ def test_a_number_that_becomes_another_tasks_is_noticed(scene: Stage, owner: Own
         assert other == handle.task
         model = made(seed=1)
         for each in handles:
-            for read in (
-                lambda each=each: each.wait(timeout=0.0),
-                lambda each=each: each.load_into(model),
-                lambda each=each: each.status,
-            ):
+            reads = partial(each.wait, 0.0), partial(each.load_into, model), partial(getattr, each, "status")
+            for read in reads:
                 with pytest.raises(AnotherTask, match=f"yours is task {other + 1} now") as refused:
                     read()
                 assert refused.value.number == other + 1

@@ -23,7 +23,13 @@ def client(address: str = "0x" + "11" * 20) -> Client:
 
 
 def posting(home: Home, **changed: object) -> Posting:
-    asked = {"client": client(), "bundle_hash": b"\1" * 32, "base": "http://a", "given": {"budget": 5}}
+    asked = {
+        "client": client(),
+        "bundle_hash": b"\1" * 32,
+        "base": "http://a",
+        "split": (10, 40, 1),
+        "given": {"budget": 5},
+    }
     return Posting(home, **(asked | changed))  # type: ignore[arg-type]
 
 
@@ -47,10 +53,11 @@ def test_terms_come_back_as_they_were(tmp_path: Path) -> None:
         {"client": client("0x" + "22" * 20)},
         {"bundle_hash": b"\2" * 32},
         {"base": "http://b"},
+        {"split": (20, 20, 1)},
         {"given": {"budget": 6}},
         {"given": {}},
     ],
-    ids=["account", "bundle", "address", "terms", "no terms"],
+    ids=["account", "bundle", "address", "segments", "terms", "no terms"],
 )
 def test_another_posting_has_another_note(tmp_path: Path, changed: dict[str, object]) -> None:
     home = Home(tmp_path)
