@@ -9,6 +9,8 @@ import time
 from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, Final
 
 from assay.budgeting import Sold
@@ -26,8 +28,16 @@ from protocol.node.party.funds import require_free
 from protocol.node.party.rounds import SignatureOf, show_round
 from protocol.program.cost import cost
 from protocol.tasks.arithmetics import ARITHMETIC
-from protocol.tasks.bundles import Bundle, BundleError, BundleRefused, Limits, committed_terms, write_bundle
-from protocol.tasks.bundles.sources import open_source, read
+from protocol.tasks.bundles import (
+    Bundle,
+    BundleError,
+    BundleRefused,
+    Limits,
+    WrongFile,
+    committed_terms,
+    write_bundle,
+)
+from protocol.tasks.bundles.sources import open_source, read_manifest
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.owed import Traces
 from protocol.tasks.task import Terms
@@ -104,12 +114,22 @@ def prepare(captured: Captured, home: Home, arithmetic: int = ARITHMETIC) -> Pre
     try:
         bundle_hash = write_bundle(draft.bundle, new)
         folder = home.bundles / bundle_hash.hex()
-        if not (folder / MANIFEST).is_file():
-            shutil.rmtree(folder, ignore_errors=True)  # blobs of this bundle that another command had fetched
+        if not _has_manifest(folder, bundle_hash):
+            shutil.rmtree(
+                folder, ignore_errors=True
+            )  # blobs that another command had fetched, or damaged files
             new.rename(folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
     return replace(draft, bundle_hash=bundle_hash)
+
+
+def _has_manifest(folder: Path, bundle_hash: bytes) -> bool:
+    """Whether a folder has the manifest of this bundle, undamaged."""
+    try:
+        return sha256((folder / MANIFEST).read_bytes()).digest() == bundle_hash
+    except OSError:
+        return False
 
 
 def require_served(terms: Terms, seconds: float = SERVED_SECONDS) -> None:
@@ -121,17 +141,21 @@ def require_served(terms: Terms, seconds: float = SERVED_SECONDS) -> None:
     while True:
         try:
             with closing(open_source(terms.bundle, limits, anywhere=True)) as source:
-                read(source, MANIFEST, limits.manifest_bytes)
+                read_manifest(source, limits.manifest_bytes, terms.bundle_hash)
             return
         except BundleRefused:
             raise  # waiting does not help
         except BundleError as error:
             if time.monotonic() > deadline:
                 raise NotServed(
-                    f"bundle at {terms.bundle}: expected it to be served, got: {error.got}; start "
+                    f"bundle at {terms.bundle}: expected it to be served, got: {_got(error)}; start "
                     "`assay serve` with the same home folder, or name its address with --bundles-url"
                 ) from error
         time.sleep(0.3)
+
+
+def _got(error: BundleError) -> str | None:
+    return f"a manifest with hash {error.got}" if isinstance(error, WrongFile) else error.got
 
 
 def is_private(terms: Terms) -> bool:

@@ -17,8 +17,7 @@ from protocol.chain.recommendation import COIN_PRICE, gas_units
 from protocol.node.party.eligible import eligible, least_eligible, least_share
 from protocol.tasks import usual_solver
 from protocol.tasks.bundles import BundleError, Limits
-from protocol.tasks.bundles.sources import open_source, read
-from protocol.tasks.bundles.write import MANIFEST
+from protocol.tasks.bundles.sources import open_source, read_manifest
 from protocol.tasks.offers import Refusal, decide
 from protocol.tasks.task import Terms
 
@@ -53,7 +52,7 @@ def _unserved(terms: Terms, this_machine: bool) -> str | None:
     limits = replace(Limits(this_machine=this_machine), seconds=SERVED_SECONDS)
     try:
         with closing(open_source(terms.bundle, limits)) as source:
-            read(source, MANIFEST, limits.manifest_bytes)
+            read_manifest(source, limits.manifest_bytes, terms.bundle_hash)
     except BundleError as error:
         return f"its bundle cannot be fetched: {error}"
     return None

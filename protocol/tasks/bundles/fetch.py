@@ -45,7 +45,7 @@ from protocol.tasks.bundles.errors import (
 )
 from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.manifest import Manifest, ProgramEntry, TensorEntry, parse_manifest
-from protocol.tasks.bundles.sources import FileSource, Source, open_source, read
+from protocol.tasks.bundles.sources import FileSource, Source, open_source, read, read_manifest
 from protocol.tasks.bundles.write import BLOBS, MANIFEST
 
 Content = TypeVar("Content", bytes, memoryview)
@@ -83,8 +83,7 @@ def load_bundle(folder: Path, store: BlobStore | None = None, limits: Limits | N
 
 
 def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) -> Bundle:
-    data = read(source, MANIFEST, limits.manifest_bytes)
-    _require_hash("bundle hash", bundle_hash.hex(), sha256(data).hexdigest())
+    data = read_manifest(source, limits.manifest_bytes, bundle_hash)
     manifest = parse_manifest(data)
     if not is_computed(manifest.arithmetic):
         raise BundleMismatch(

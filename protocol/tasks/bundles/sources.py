@@ -13,6 +13,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any, Protocol
 from urllib.parse import unquote
 
@@ -23,6 +24,7 @@ from protocol.node.loops import OwnLoop
 from protocol.node.reach import OutOfReach
 from protocol.tasks.bundles.errors import BundleRefused, BundleUnavailable, WrongFile
 from protocol.tasks.bundles.limits import Limits
+from protocol.tasks.bundles.write import MANIFEST
 
 PIECE = 1 << 20
 """Bytes of a file that are held in memory at one time."""
@@ -50,6 +52,21 @@ def read(source: Source, name: str, limit: int) -> bytes:
     data = bytearray()
     source.copy(name, limit, data)
     return bytes(data)
+
+
+def read_manifest(source: Source, limit: int, bundle_hash: bytes) -> bytes:
+    """The manifest of the bundle with this hash. Raises WrongFile if the source has another file in its
+    place, and otherwise as `Source.copy` does.
+    """
+    data = read(source, MANIFEST, limit)
+    if (found := sha256(data).digest()) != bundle_hash:
+        raise WrongFile(
+            "bundle hash",
+            expected=bundle_hash.hex(),
+            got=found.hex(),
+            remedy="try again later, or do not take this task",
+        )
+    return data
 
 
 def open_source(place: str | Address, limits: Limits, *, anywhere: bool = False) -> Source:

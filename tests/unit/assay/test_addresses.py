@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from assay import holders
+from assay import holders, submitting
+from assay.description import Plan
+from assay.errors import NotServed
 from assay.settings import AssaySettings
-from assay.submitting import is_private, require_served
+from assay.source import Captured
+from assay.submitting import Prepared, is_private, prepare, require_served
+from assay.watching.untaken import _unserved
 from protocol.commitments import state_root, tensor_root
+from protocol.node.home import Home
 from protocol.node.http_client import Body
 from protocol.program.step import StepProgram
 from protocol.tasks.bundles import BundleRefused, BundleUnavailable, Limits, sources
+from tests.chain.solver_stage import tiny_bundle
 from tests.chain.trees import terms
 
 PROGRAM = cast(StepProgram, SimpleNamespace(state_types=[SimpleNamespace(nbytes=3)]))
@@ -75,7 +83,7 @@ def test_an_address_that_nobody_may_fetch_from_is_refused_at_once(monkeypatch: p
 
 
 def test_a_submitter_may_serve_in_its_private_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = terms(bundle="http://192.168.1.5:8700/bundles/ab")
+    here = terms(bundle="http://192.168.1.5:8700/bundles/ab", bundle_hash=sha256(b"{}").digest())
     monkeypatch.setattr(sources.HttpSource, "copy", lambda *asked: asked[-1].extend(b"{}"))
     require_served(here)
     assert is_private(here)
@@ -92,8 +100,33 @@ def test_nobody_there_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None
         into.extend(answer)
 
     monkeypatch.setattr(sources.HttpSource, "copy", copy)
-    require_served(terms())
+    require_served(terms(bundle_hash=sha256(b"{}").digest()))
     assert next(answers, "both asked") == "both asked"
+
+
+def test_another_manifest_in_the_bundles_place_is_not_the_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
+    served, due = sha256(b"{}").hexdigest(), sha256(b"due").digest()
+    monkeypatch.setattr(sources.HttpSource, "copy", lambda *asked: asked[-1].extend(b"{}"))
+    asked = terms(bundle_hash=due)
+    with pytest.raises(NotServed, match=f"got: a manifest with hash {served}"):
+        require_served(asked, seconds=0.0)
+    assert f"expected {due.hex()}, got {served}" in str(_unserved(asked, this_machine=True))
+    assert _unserved(terms(bundle_hash=bytes.fromhex(served)), this_machine=True) is None
+
+
+def test_a_damaged_manifest_in_the_home_folder_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle, captured = tiny_bundle(), cast(Captured, None)
+    draft = Prepared(cast(Plan, None), bundle, bytes(32), ())
+    monkeypatch.setattr(submitting, "drafted", lambda *_asked: draft)
+    home = Home(tmp_path)
+    manifest = home.bundles / prepare(captured, home).bundle_hash.hex() / "manifest.json"
+    right = manifest.read_bytes()
+    for damaged in (b"", right[:-1], right + b"\n"):
+        manifest.write_bytes(damaged)
+        prepare(captured, home)
+        assert manifest.read_bytes() == right
 
 
 @pytest.mark.parametrize(
