@@ -13,6 +13,7 @@ from assay.description import read
 from assay.errors import ResultError
 from assay.results import Result, save, save_history
 from protocol.chain.client import Client
+from protocol.errors import AssayError
 from protocol.node.home import Home
 from protocol.node.output import Output
 
@@ -25,10 +26,12 @@ def write(
     folder: Path,
     file: Path | None,
     embed: bool = False,
+    lenient: bool = False,
 ) -> dict[str, Any]:
     """Write a result into a folder, print its metrics, and return the data for JSON. If the task's `file` is
-    given, run the evaluation that it names. With `embed`, also put the proof into the state's header. Raises
-    SourceError, ChainError, and ResultError if the result cannot be written.
+    given, run the evaluation that it names. With `embed`, also put the proof into the state's header. With
+    `lenient`, an error of the evaluation is printed instead of raised. Raises AssayError, such as SourceError
+    or ChainError, and ResultError if the result cannot be written.
     """
     proof = proof_files.proof_of(client, home, found)
     try:
@@ -42,11 +45,12 @@ def write(
             remedy="see to the disk, or name another folder with --output",
         ) from error
     metrics = dict(found.metrics)
-    if file is not None:
-        description = read(file)
-        value = sources.evaluate(description, found.state)
-        if value is not None:
-            metrics[str(description.result.evaluate)] = value
+    try:
+        metrics |= {} if file is None else _evaluated(file, found)
+    except AssayError as error:
+        if not lenient:
+            raise
+        output.say(f"the result was not evaluated: {error}")
     output.say(
         f"state of task {found.task} in {path}" + ("" if found.final else "; it may still be challenged")
     )
@@ -66,3 +70,10 @@ def write(
         "proof": str(proved),
     }
     return told | {"history": None if table is None else str(table)}
+
+
+def _evaluated(file: Path, found: Result) -> dict[str, float]:
+    """The value of the evaluation that a task's file names, by its name. Raises AssayError."""
+    description = read(file)
+    value = sources.evaluate(description, found.state)
+    return {} if value is None else {str(description.result.evaluate): value}

@@ -31,6 +31,8 @@ class Outcome:
 class _Kind:
     running: bool = False
     failures: int = 0
+    before: int = 0
+    """The failures before the newest piece of work."""
     rests_until: float = _NEVER
 
 
@@ -54,6 +56,12 @@ class Beside:
         """End the pause after failed work of this kind. Called when there is news."""
         self._of(kind).rests_until = _NEVER
 
+    def spoil(self, kind: str) -> None:
+        """Count the newest piece of work of this kind, which had succeeded, as failed: its result could not
+        be used.
+        """
+        self._failed(self._of(kind))
+
     def begin(self, kind: str, work: Callable[[], Any]) -> None:
         """Begin work of this kind in a thread."""
         self._of(kind).running = True
@@ -74,13 +82,17 @@ class Beside:
         except Empty:
             return None
         found = self._of(outcome.kind)
-        found.running = False
+        found.running, found.before = False, found.failures
         if outcome.error is None:
             found.failures, found.rests_until = 0, _NEVER
         else:
-            found.rests_until = time.monotonic() + min(LONGEST_REST, REST * 2**found.failures)
-            found.failures += 1
+            self._failed(found)
         return outcome
+
+    @staticmethod
+    def _failed(found: _Kind) -> None:
+        found.rests_until = time.monotonic() + min(LONGEST_REST, REST * 2**found.before)
+        found.failures = found.before + 1
 
     def _of(self, kind: str) -> _Kind:
         return self._kinds.setdefault(kind, _Kind())

@@ -276,19 +276,30 @@ class Watch:
 
     def _take_result(self, outcome: Outcome) -> None:
         if outcome.error is not None:
-            self._failure = outcome.error
-            if self._beside.failures(RESULT) == 1:
-                self._listener.line("result", f"no result yet: {outcome.error}", verified=False)
+            self._take_failure(outcome.error)
             return
         found: Result = outcome.result
         if found.root != self._standing.view.result:  # of another branch of the chain
             return
-        self._result = found
         text = f"the result is here: its state has the committed root {found.root.hex()[:16]}…"
         told: dict[str, Any] = {"file": None, "final": found.final, "metrics": found.metrics, "history": None}
         if self._folder is not None:
-            told = write(self._client, self._home, self._output, found, self._folder, self._file)
+            try:
+                told = write(
+                    self._client, self._home, self._output, found, self._folder, self._file, lenient=True
+                )
+            except (AssayError, OSError) as error:
+                self._beside.spoil(RESULT)
+                self._take_failure(error)
+                return
+        self._result = found
         self._listener.line("result", text, root=found.root, verified=True, **told)
+
+    def _take_failure(self, error: Exception) -> None:
+        """Note why there is no result. It is fetched again."""
+        self._failure = error
+        if self._beside.failures(RESULT) == 1:
+            self._listener.line("result", f"no result yet: {error}", verified=False)
 
     def _show_progress(self) -> None:
         standing = self._following.standing
