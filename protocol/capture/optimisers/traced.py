@@ -25,9 +25,10 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.optim import Optimizer
 
 from protocol.capture.analysis.roles import OPERANDS, Role, Roles
-from protocol.capture.errors import CaptureError
+from protocol.capture.errors import CaptureError, Problem
 from protocol.capture.expansion.expand import expand
 from protocol.capture.inputs.model import with_attributes
+from protocol.capture.inputs.python_values import LEAVES
 from protocol.capture.lowering.context import Lowering
 from protocol.capture.lowering.lower import lower
 from protocol.capture.lowering.rules import RULES
@@ -181,6 +182,8 @@ class _Tracer:
         found, begins = [], False
         for (name, key), (first, *after) in runs[0].items():
             again = runs[1].get((name, key), [None])[0]
+            if not all(isinstance(value, Tensor) or _is_constant(value) for value in (first, again, *after)):
+                raise CaptureError([self._changes(name, key, first)])
             if isinstance(first, Tensor) and isinstance(again, Tensor):
                 depends = not torch.equal(first, again)
                 found.append(Entry(name, key, torch.zeros_like(first) if depends else first))
@@ -189,8 +192,7 @@ class _Tracer:
                 found.append(Entry(name, key, torch.tensor(float(first))))
                 begins |= first != again or after[0] == first
             elif len(after) < 2 or any(value is not first and value != first for value in (again, *after)):
-                what = f"{key} of {name}, a {type(first).__name__},"
-                raise CaptureError([outside_state(self._optimizer, what)])
+                raise CaptureError([self._changes(name, key, first)])
             else:
                 self._constants[name, key] = first
         return tuple(found), begins
@@ -259,6 +261,9 @@ class _Tracer:
             if not error <= (MOST_ERROR_OF_LESS_EXACT if self._is_less_exact else MOST_ERROR):
                 raise CaptureError([computes_otherwise(self._optimizer, name, error)])
 
+    def _changes(self, name: str, key: str, value: Any) -> Problem:
+        return outside_state(self._optimizer, f"{key} of {name}, a {type(value).__name__},")
+
     def _first_steps(self, seed: int) -> dict[tuple[str, str], list[Any]]:
         """By parameter and key: the first value stored, then the values after the first and second step."""
         generator = torch.Generator().manual_seed(seed)
@@ -312,6 +317,13 @@ class _Tracer:
 
 def _is_number(x: Any) -> bool:
     return isinstance(x, int | float) and not isinstance(x, bool)
+
+
+def _is_constant(x: Any) -> bool:
+    """Whether a value that is no tensor can never change in place. A container can, and so can most objects."""
+    if isinstance(x, tuple):
+        return all(map(_is_constant, x))
+    return isinstance(x, (*LEAVES, torch.dtype, torch.device))
 
 
 def _copy(x: Any) -> Any:

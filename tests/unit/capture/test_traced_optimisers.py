@@ -355,10 +355,54 @@ class Hiding(Lion):
                 p.sub_(p.grad, alpha=group["lr"] / type(self).count)
 
 
+class InAContainer(Own):
+    """Keeps a container in the state of each parameter; subclasses define which."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.param_groups[0]["params"]:
+            p.sub_(p.grad, alpha=0.01 if self.steps(p) <= 6 else 0.001)
+
+    def steps(self, p: nn.Parameter) -> int:
+        """The number of steps of a parameter."""
+        raise NotImplementedError
+
+
+class ListState(InAContainer):
+    """Counts its steps in a list."""
+
+    def steps(self, p: nn.Parameter) -> int:
+        held: list[int] = self.state[p].setdefault("steps", [0])
+        held[0] += 1
+        return held[0]
+
+
+class DictState(InAContainer):
+    """Counts its steps in a dict."""
+
+    def steps(self, p: nn.Parameter) -> int:
+        held: dict[str, int] = self.state[p].setdefault("info", {"steps": 0})
+        held["steps"] += 1
+        return held["steps"]
+
+
+class History(InAContainer):
+    """Keeps all gradients."""
+
+    def steps(self, p: nn.Parameter) -> int:
+        held: list[Tensor] = self.state[p].setdefault("history", [])
+        assert p.grad is not None
+        held.append(p.grad.clone())
+        return len(held)
+
+
 @pytest.mark.parametrize(
     ("make", "what"),
     [
         (Counting, "changes the option 'steps' of a group"),
+        (ListState, "changes steps of gain, a list,"),
+        (DictState, "changes info of gain, a dict,"),
+        (History, "changes history of gain, a list,"),
         (Deciding, "decides something by what a tensor"),
         (Hiding, "otherwise than it does in torch"),
         (Global, "changes its state under 'steps'"),
