@@ -24,6 +24,7 @@ from types import (
     MappingProxyType,
     MemberDescriptorType,
     MethodType,
+    SimpleNamespace,
 )
 from typing import Any
 
@@ -65,7 +66,19 @@ def is_own(value: Any) -> bool:
     compared.
     """
     if isinstance(
-        value, (*KINDS, nn.Module, tuple, frozenset, CellType, MethodType, partial, CACHED, property)
+        value,
+        (
+            *KINDS,
+            nn.Module,
+            tuple,
+            frozenset,
+            SimpleNamespace,
+            CellType,
+            MethodType,
+            partial,
+            CACHED,
+            property,
+        ),
     ):
         return True
     if isinstance(value, FunctionType):

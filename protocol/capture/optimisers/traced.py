@@ -36,7 +36,7 @@ from protocol.capture.lowering.views import View
 from protocol.capture.optimisers.checks import computes_otherwise, outside_state, reads_numbers
 from protocol.capture.optimisers.numbers import tensors_as_numbers
 from protocol.capture.optimisers.schedules import rate_of
-from protocol.capture.optimisers.trial import Kept, Noting, Trial, left_as_it_was
+from protocol.capture.optimisers.trial import Kept, Noting, Trial, left_as_it_was, require_unchanged
 from protocol.capture.tracing.assigned import Copied
 from protocol.capture.tracing.checks import raised
 from protocol.capture.tracing.sources import SourceRecorder, source_of_error, traceback_of
@@ -132,13 +132,15 @@ def trace_update(optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -
     """Trace and return the update of `parameters`, which maps names to parameters. Raises `CaptureError` unless the
     update is a function of parameters, gradients, rates and state. The optimiser is restored.
     """
-    with left_as_it_was(optimizer), _moving(optimizer):
-        tracer = _Tracer(optimizer, parameters)
-        entries, begins = tracer.entries()
-        graph = tracer.traced(entries)
-        first = tracer.traced(entries, first=True) if begins else None
-        found = Traced(tuple(parameters), entries, graph, first)
-        tracer.require_same(found)
+    with left_as_it_was(optimizer) as before:
+        with _moving(optimizer):
+            tracer = _Tracer(optimizer, parameters)
+            entries, begins = tracer.entries()
+            graph = tracer.traced(entries)
+            first = tracer.traced(entries, first=True) if begins else None
+            found = Traced(tuple(parameters), entries, graph, first)
+            tracer.require_same(found)
+        require_unchanged(optimizer, before)
         return found
 
 

@@ -7,7 +7,6 @@ place for other changes.
 
 from __future__ import annotations
 
-import copy
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,13 +18,16 @@ from torch.optim import Optimizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from protocol.capture.errors import CaptureError
+from protocol.capture.errors import CaptureError, raise_any
+from protocol.capture.inputs.python_state import PythonState
 from protocol.capture.optimisers.checks import outside_state, step_raises
 from protocol.capture.optimisers.numbers import LESS_EXACT
 
 Kept = dict[str, Any]
 """The optimiser's state of one parameter."""
-OF_TORCH = {"state", "param_groups", "defaults", "step", "_opt_called", "_step_count"}
+CALLED = "_opt_called"
+"""The attribute that a scheduler sets when the optimiser steps."""
+OF_TORCH = {"state", "param_groups", "step", CALLED}
 """Attributes that torch or a scheduler gives every optimiser; a step may change them."""
 DEPTH = 4
 
@@ -146,29 +148,42 @@ class _Types(TorchDispatchMode):
 
 
 @contextmanager
-def left_as_it_was(optimizer: Optimizer) -> Iterator[None]:
-    """Inside the context, the gradients start as None. When the context is left, the parameters' gradients
-    and the optimiser's attributes are restored. If an attribute is a list or dict, its contents are restored
-    too, unless it is in `OF_TORCH`.
+def left_as_it_was(optimizer: Optimizer) -> Iterator[PythonState]:
+    """Inside the context, the gradients start as None. Yields the Python values that a step may reach outside
+    the optimiser's state. When the context is left, these values, the parameters' gradients and the
+    optimiser's attributes are restored.
     """
     gradients = [(p, p.grad) for group in optimizer.param_groups for p in group["params"]]
     for p, _ in gradients:
         p.grad = None
     kept = dict(vars(optimizer))
-    held = {
-        name: copy.copy(x) for name, x in kept.items() if isinstance(x, list | dict) and name not in OF_TORCH
-    }
+    values = PythonState(_roots(optimizer))
     try:
-        yield
+        yield values
     finally:
+        values.restore()
         vars(optimizer).clear()
         vars(optimizer).update(kept)
-        for name, content in held.items():
-            own = kept[name]
-            own.clear()
-            own.extend(content) if isinstance(own, list) else own.update(content)
         for p, gradient in gradients:
             p.grad = gradient
+
+
+def require_unchanged(optimizer: Optimizer, before: PythonState) -> None:
+    """Refuse an optimiser whose steps changed a Python value in `before`, the values before its first step."""
+    changes = before.changes(PythonState(before.roots))
+    where = sorted({change.where for change in changes if not change.where.endswith(f".{CALLED}")})
+    raise_any(outside_state(optimizer, each) for each in where)
+
+
+def _roots(optimizer: Optimizer) -> dict[str, Any]:
+    """Where a step may keep Python values outside the optimiser's state: its attributes, its class, the
+    function that steps, and the attributes of its parameters.
+    """
+    step = optimizer.step
+    roots = {f"the attribute {name}": x for name, x in vars(optimizer).items() if name not in OF_TORCH}
+    roots |= {type(optimizer).__name__: type(optimizer), "its step": getattr(step, "__func__", step)}
+    own = [p for group in optimizer.param_groups for p in group["params"]]
+    return roots | {f"the attributes of parameter {k}": vars(p) for k, p in enumerate(own)}
 
 
 def _plain(x: Any, depth: int = DEPTH) -> Any:

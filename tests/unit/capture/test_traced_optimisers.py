@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
-from types import MethodType
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -425,3 +426,186 @@ def test_what_is_no_function_of_the_state_is_refused(make: Callable[..., Optimiz
         assert p.grad is gradient
     assert not getattr(optimizer, "log", [])
     assert all(problem.remedy for problem in caught.value.problems)
+
+
+class Elsewhere(Own):
+    """Counts its steps outside its state, up to a limit that no trial reaches; subclasses define where."""
+
+    def __init__(self, params: Iterable[nn.Parameter]) -> None:
+        super().__init__(params)
+        self.begin()
+
+    def begin(self) -> None:
+        """Prepare the count."""
+
+    def counted(self) -> int:
+        """Count a step, and return the count."""
+        raise NotImplementedError
+
+    def now(self) -> object:
+        """The count."""
+        raise NotImplementedError
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        rate = 0.01 if self.counted() <= 100 else 0.001
+        for p in self.param_groups[0]["params"]:
+            p.sub_(p.grad, alpha=rate)
+
+
+class InTorchsName(Elsewhere):
+    """Counts in an attribute that has the name of a scheduler's."""
+
+    def begin(self) -> None:
+        self._step_count = 0
+
+    def counted(self) -> int:
+        self._step_count += 1
+        return self._step_count
+
+    def now(self) -> object:
+        return self._step_count
+
+
+class InDefaults(Elsewhere):
+    """Counts in the defaults of its options."""
+
+    def begin(self) -> None:
+        self.defaults["steps"] = 0
+
+    def counted(self) -> int:
+        self.defaults["steps"] += 1
+        return int(self.defaults["steps"])
+
+    def now(self) -> object:
+        return self.defaults["steps"]
+
+
+class InAnObject(Elsewhere):
+    """Counts in an attribute of an object that it holds."""
+
+    def begin(self) -> None:
+        self.held = SimpleNamespace(steps=0)
+
+    def counted(self) -> int:
+        self.held.steps += 1
+        return int(self.held.steps)
+
+    def now(self) -> object:
+        return self.held.steps
+
+
+STEPS_SO_FAR = 0
+
+
+class InAGlobal(Elsewhere):
+    """Counts in a global of its module."""
+
+    def counted(self) -> int:
+        global STEPS_SO_FAR
+        STEPS_SO_FAR += 1
+        return STEPS_SO_FAR
+
+    def now(self) -> object:
+        return STEPS_SO_FAR
+
+
+def counter() -> Callable[[], int]:
+    """A function that counts its calls in a closure."""
+    count = 0
+
+    def counted() -> int:
+        nonlocal count
+        count += 1
+        return count
+
+    return counted
+
+
+class InAClosure(Elsewhere):
+    """Counts in the closure of a function."""
+
+    def begin(self) -> None:
+        self.call = counter()
+
+    def counted(self) -> int:
+        return self.call()
+
+    def now(self) -> object:
+        return (self.call.__closure__ or ())[0].cell_contents
+
+
+class InAnIterator(Elsewhere):
+    """Counts by an iterator."""
+
+    def begin(self) -> None:
+        self.numbers = itertools.count()
+
+    def counted(self) -> int:
+        return next(self.numbers)
+
+    def now(self) -> object:
+        return None  # an iterator cannot be put back
+
+
+class InAParameter(Elsewhere):
+    """Counts in an attribute of a parameter."""
+
+    def counted(self) -> int:
+        p = self.param_groups[0]["params"][0]
+        p.steps = getattr(p, "steps", 0) + 1
+        return int(p.steps)
+
+    def now(self) -> object:
+        return getattr(self.param_groups[0]["params"][0], "steps", 0)
+
+
+class InItsClass(Elsewhere):
+    """Counts in an attribute of its class."""
+
+    steps = 0
+
+    def counted(self) -> int:
+        type(self).steps += 1
+        return self.steps
+
+    def now(self) -> object:
+        return self.steps
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        InTorchsName,
+        InDefaults,
+        InAnObject,
+        InAGlobal,
+        InAClosure,
+        InAnIterator,
+        InAParameter,
+        InItsClass,
+    ],
+)
+def test_a_count_outside_the_state_is_refused_and_restored(kind: type[Elsewhere]) -> None:
+    model = Gains()
+    optimizer = kind(model.parameters())
+    before = optimizer.now(), [dict(vars(p)) for p in model.parameters()]
+    with pytest.raises(CaptureError, match=f"{kind.__name__} changes"):
+        captured(model, squares, optimizer)
+    assert (optimizer.now(), [dict(vars(p)) for p in model.parameters()]) == before
+
+
+def test_a_scheduler_that_notes_a_replaced_step_is_no_change() -> None:
+    model = Gains()
+    optimizer = SGD(model.parameters(), lr=0.1)
+
+    @torch.no_grad()
+    def halved(_: SGD) -> None:
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                p.sub_(p.grad * (0.5 * group["lr"]))
+
+    optimizer.step = MethodType(halved, optimizer)  # type: ignore[method-assign]
+    step = captured(model, squares, optimizer, scheduler=LambdaLR(optimizer, lambda _: 1.0))
+    plain = Gains()
+    compare(plain, in_torch(step, plain, SGD(plain.parameters(), lr=0.05), 4))
