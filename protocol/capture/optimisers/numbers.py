@@ -16,9 +16,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.optim import Optimizer
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
+
+from protocol.capture.errors import CaptureError
+from protocol.capture.inputs.python_values import LIBRARIES
+from protocol.capture.optimisers.checks import reads_numbers
+from protocol.capture.tracing.sources import source_here
 
 ENDS_IN_PLACE = "_"
 LESS_EXACT = (torch.bfloat16, torch.float16)
@@ -45,10 +51,30 @@ OF_TENSORS = {
 
 
 @contextmanager
-def tensors_as_numbers() -> Iterator[None]:
-    """Let code in the `with` block compute with tensors in place of numbers."""
-    with _functions_of_tensors(), _Factors():
+def tensors_as_numbers(optimizer: Optimizer) -> Iterator[None]:
+    """Let the step of `optimizer` in the `with` block compute with tensors in place of numbers."""
+    with _functions_of_tensors(), _without_hashes(optimizer), _Factors():
         yield
+
+
+@contextmanager
+def _without_hashes(optimizer: Optimizer) -> Iterator[None]:
+    """Refuse to hash a tensor in place of a number inside the context, because a set or dict of numbers does
+    not find it. Parameters are hashed, as keys of the state; so is any tensor that torch's own code hashes.
+    """
+    plain = Tensor.__hash__
+
+    def hashed(t: Tensor) -> int:
+        by_torch = sys._getframe(1).f_code.co_filename.startswith(LIBRARIES)
+        if not by_torch and not isinstance(t, nn.Parameter) and t.dim() == 0:
+            raise CaptureError([reads_numbers(optimizer, source_here())])
+        return plain(t)
+
+    Tensor.__hash__ = hashed  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        Tensor.__hash__ = plain  # type: ignore[method-assign]
 
 
 class _Factors(TorchFunctionMode):

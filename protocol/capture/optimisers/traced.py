@@ -212,7 +212,7 @@ class _Tracer:
                         kept[name][key] = value
                     for entry, value in zip(entries, s, strict=True):
                         kept[entry.parameter][entry.key] = value
-                with recorder, compiling(), Copied([*p, *g]), tensors_as_numbers():
+                with recorder, compiling(), Copied([*p, *g]), tensors_as_numbers(self._optimizer):
                     after = self._on_fakes(p, g, kept, r)
                 values = [*p, *(after[entry.parameter][entry.key] for entry in entries)]
                 return [_contents(x, t) for x, t in zip(values, (*p, *(e.first for e in entries)))]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Container, Iterable
 from types import MethodType, SimpleNamespace
 from typing import Any
 
@@ -609,3 +610,71 @@ def test_a_scheduler_that_notes_a_replaced_step_is_no_change() -> None:
     step = captured(model, squares, optimizer, scheduler=LambdaLR(optimizer, lambda _: 1.0))
     plain = Gains()
     compare(plain, in_torch(step, plain, SGD(plain.parameters(), lr=0.05), 4))
+
+
+class Restarting(Own):
+    """Restarts its momentum at the steps in `milestones`; one of its parameters has no axes."""
+
+    milestones: Container[int] = ()
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.param_groups[0]["params"]:
+            state = self.state[p]
+            state["steps"] = state.get("steps", 0) + 1
+            mean = state.setdefault("mean", torch.zeros_like(p))
+            if self.is_restart(state["steps"]):
+                mean.zero_()
+            mean.lerp_(p.grad, 0.1)
+            p.sub_(mean, alpha=self.param_groups[0]["lr"])
+
+    def is_restart(self, step: int) -> bool:
+        """Whether the momentum starts again in this step."""
+        return step in self.milestones
+
+
+class Looking(Restarting):
+    """Looks up how often its momentum restarts at a step."""
+
+    def is_restart(self, step: int) -> bool:
+        return bool(self.milestones[step])  # type: ignore[index]
+
+
+class OneNumber(Gains):
+    """Has a parameter without axes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.factor = nn.Parameter(torch.tensor(1.5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = super().forward(x) * self.factor
+        return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "milestones"),
+    [
+        (Restarting, frozenset({6, 12})),
+        (Restarting, {6: True, 12: True}),
+        (Looking, Counter([6, 12])),
+    ],
+    ids=["set", "dict", "counter"],
+)
+def test_a_count_that_is_looked_up_is_refused(kind: type[Restarting], milestones: Container[int]) -> None:
+    model = OneNumber()
+    optimizer = kind(model.parameters())
+    optimizer.milestones = milestones
+    usual = Tensor.__hash__
+    with pytest.raises(CaptureError, match="decides something by what a tensor") as caught:
+        captured(model, squares, optimizer)
+    assert Tensor.__hash__ is usual
+    (problem,) = caught.value.problems
+    assert "milestones" in problem.source
+
+
+def test_a_parameter_without_axes_is_a_key_of_the_state() -> None:
+    model = OneNumber()
+    optimizer = Beginning(model.parameters(), lr=0.01)
+    step = captured(model, squares, optimizer)
+    compare(model, in_torch(step, model, optimizer, 4))
