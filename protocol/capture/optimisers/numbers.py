@@ -64,13 +64,13 @@ def _without_hashes(optimizer: Optimizer) -> Iterator[None]:
     """
     plain = Tensor.__hash__
 
-    def hashed(t: Tensor) -> int:
+    def hashed(t: Tensor) -> Any:
         by_torch = sys._getframe(1).f_code.co_filename.startswith(LIBRARIES)
         if not by_torch and not isinstance(t, nn.Parameter) and t.dim() == 0:
             raise CaptureError([reads_numbers(optimizer, source_here())])
-        return plain(t)
+        return plain(t)  # type: ignore[no-untyped-call]
 
-    Tensor.__hash__ = hashed  # type: ignore[method-assign, assignment]
+    Tensor.__hash__ = hashed  # type: ignore[method-assign]
     try:
         yield
     finally:
