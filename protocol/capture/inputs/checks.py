@@ -211,11 +211,16 @@ def require_separate_memory_and_no_hooks(model: nn.Module) -> None:
             )
             problems.append(Problem(f"{before} and {name} share memory", remedy))
         end, before = max((end, before), (last, name))
-    for name, p in model.named_parameters():
-        if p._backward_hooks or getattr(p, "_post_accumulate_grad_hooks", None):
-            remedy = "remove it, and change the gradient in the model's or the objective's own operations"
-            problems.append(Problem(f"parameter {name} has a hook on its gradient", remedy))
+    problems += hooks_on_gradients(dict(model.named_parameters()))
     raise_any(problems)
+
+
+def hooks_on_gradients(parameters: Mapping[str, Tensor]) -> Iterator[Problem]:
+    """Yields a refusal for each of the `parameters` that has a hook on its gradient."""
+    remedy = "remove it, and change the gradient in the model's or the objective's own operations"
+    for name, p in parameters.items():
+        if p._backward_hooks or getattr(p, "_post_accumulate_grad_hooks", None):
+            yield Problem(f"parameter {name} has a hook on its gradient", remedy)
 
 
 def not_watched(kept: PythonState) -> Iterator[str]:

@@ -18,6 +18,8 @@ from torch.func import functional_call
 from torch.jit._fuser import optimized_execution
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from protocol.capture.errors import raise_any
+from protocol.capture.inputs.checks import hooks_on_gradients
 from protocol.capture.inputs.model import places, tensors_of, with_attributes
 from protocol.capture.inputs.python_values import in_library, is_installed
 from protocol.capture.tracing.checks import (
@@ -61,7 +63,9 @@ class StepModule(nn.Module):
         attributes = {name: dict(vars(t)) for name, t in tensors.items()}
         parameters = dict(self.model.named_parameters(remove_duplicate=False))
         loss, metrics = require_loss_and_metrics(self._objective(self.model, batch))
-        require_no_gradients({name: t for name, t in tensors.items() if any(t is leaf for leaf in trained)})
+        leaves = {name: t for name, t in tensors.items() if any(t is leaf for leaf in trained)}
+        require_no_gradients(leaves)
+        raise_any(hooks_on_gradients(leaves))
         gradients = torch.autograd.grad(loss, trained, allow_unused=True)
         require_no_new_attributes(tensors, attributes)
         require_same_parameters(parameters, dict(self.model.named_parameters(remove_duplicate=False)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 import torch
@@ -33,6 +33,34 @@ def hooked_after() -> nn.Module:
     model = linear()
     model.weight.register_post_accumulate_grad_hook(lambda _: None)
     return model
+
+
+class Hooking(nn.Linear):
+    """A classifier that puts a hook on its weight in every step. The hook is made by `register`."""
+
+    def __init__(self, register: Callable[[Tensor], object]) -> None:
+        super().__init__(8, 3)
+        self.register = register
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training:
+            self.register(self.weight)
+        return super().forward(x)
+
+
+def halve(weight: Tensor) -> object:
+    """Put a hook on a parameter that halves its gradient."""
+    return weight.register_hook(lambda g: g * 0.5)
+
+
+def halve_after(weight: Tensor) -> object:
+    """Put a hook on a parameter that halves its gradient after the gradient is accumulated."""
+
+    def hook(p: Tensor) -> None:
+        assert p.grad is not None
+        p.grad.mul_(0.5)
+
+    return weight.register_post_accumulate_grad_hook(hook)
 
 
 def aliased() -> nn.Module:
@@ -126,6 +154,8 @@ class Checkpointed(nn.Module):
     [
         (hooked, "parameter weight has a hook"),
         (hooked_after, "parameter weight has a hook"),
+        (lambda: Hooking(halve), "parameter weight has a hook"),
+        (lambda: Hooking(halve_after), "parameter weight has a hook"),
         (aliased, "share memory"),
         (twice_in_memory, "0.weight and 1.weight share memory"),
         (Counting, "steps changes from 1 to 2"),
@@ -143,6 +173,18 @@ def test_what_a_trace_would_miss_is_refused(make: Callable[[], nn.Module], what:
     (problem,) = caught.value.problems
     assert what in problem.what
     assert problem.remedy
+
+
+@pytest.mark.parametrize("register", [halve, halve_after])
+def test_a_hook_that_the_objective_puts_on_a_parameter_is_refused(
+    register: Callable[[Tensor], object],
+) -> None:
+    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        register(model.get_parameter("0.weight"))
+        return cross_entropy(model, batch)
+
+    with pytest.raises(CaptureError, match=r"parameter 0\.weight has a hook on its gradient"):
+        captured(nn.Sequential(linear()), objective)
 
 
 def test_parameters_side_by_side_in_one_storage_are_no_alias() -> None:
