@@ -4,6 +4,7 @@ program is assembled.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -13,8 +14,10 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from protocol.capture.analysis.ranges import require_ranges
+from protocol.capture.analysis.intervals import Interval
+from protocol.capture.analysis.ranges import bounds_of_written, require_ranges
 from protocol.capture.analysis.roles import Bits, roles_of, table_of
+from protocol.capture.assembly.accumulation import accumulated
 from protocol.capture.assembly.batch import Drawing
 from protocol.capture.assembly.checks import within_limits
 from protocol.capture.assembly.part import Part
@@ -278,9 +281,37 @@ def _all_traced(
         step = found[place] = folded(step, others)
         mark_distinct(step.graph, constants_of(step))
         expand(step.graph, RULES.__contains__)
-        with problems.collected():
-            # A counter may be incremented in every phase.
-            require_ranges(step, data.committed, told.steps * len(phases))
+    for place, step in enumerate(found):
+        if step is not None:
+            with problems.collected():
+                moving = _bounds_of_moving(place, phases, found, data, told)
+                # A counter may be incremented in every phase.
+                require_ranges(step, data.committed, told.steps * len(phases), moving)
+    return found
+
+
+def _bounds_of_moving(
+    reader: int,
+    phases: Sequence[Phase],
+    traced: Sequence[TracedStep | None],
+    data: _Data,
+    told: _Options,
+) -> dict[str, Interval]:
+    """Bounds of the integer buffers that exactly one phase writes, other than the phase at place `reader`.
+    The bounds hold whenever the reader acts.
+    """
+    writers = Counter(name for step in traced if step is not None for name in step.written)
+    found: dict[str, Interval] = {}
+    for place, (phase, step) in enumerate(zip(phases, traced, strict=True)):
+        if step is None or place == reader:
+            continue
+        # A later phase has not yet acted in the reader's last step.
+        times = phase.times(told.steps if place < reader else told.steps - 1)
+        units = accumulated(step)  # written once per micro-batch, not once per step
+        once = bounds_of_written(step, data.committed, times + 1)
+        often = bounds_of_written(step, data.committed, times * told.drawing.micro_batches + 1)
+        both = {name: often[name] if name in units else bounds for name, bounds in once.items()}
+        found |= {name: bounds for name, bounds in both.items() if writers[name] == 1}
     return found
 
 

@@ -4,8 +4,9 @@ torch refuses an index outside a tensor, but a program reads zeros there. torch'
 program, which wraps at 32 bits. So every index must be one that torch allows, and every int64 must fit 32
 bits. An int32 may wrap, because it wraps in torch as well. Bounds are found by interval arithmetic
 (`analysis.intervals`) from the smallest and largest values of the dataset, constants and buffers. For written
-buffers, the bounds hold over all steps of the task. If bounds do not suffice, all rows of the dataset are run
-through torch (`analysis.rows`). Integers that cannot be shown to be right are refused.
+buffers, the bounds hold over all steps of the task, also where another phase reads them. If bounds do not
+suffice, all rows of the dataset are run through torch (`analysis.rows`). Integers that cannot be shown to be
+right are refused.
 
 Two cases are left to the preflight, which compares a few steps:
 
@@ -33,7 +34,7 @@ from protocol.capture.analysis.checks import (
 )
 from protocol.capture.analysis.counters import bounds_over_steps
 from protocol.capture.analysis.indices import Index, indices_of
-from protocol.capture.analysis.intervals import FULL, UNKNOWN, Interval
+from protocol.capture.analysis.intervals import BIT, FULL, UNKNOWN, Interval
 from protocol.capture.analysis.rows import Found, Rows
 from protocol.capture.analysis.transfers import TRANSFERS, bounds_of, is_integer
 from protocol.capture.errors import CaptureError, Problem, Problems
@@ -53,27 +54,46 @@ class Origin(IntFlag):
     NOTHING = 0
     DATASET = 1
     COUNTERS = 2
-    """Integer buffers that the step writes."""
+    """Integer buffers that the step writes, in this phase or another."""
     TRAINED = 4
     """Parameters, float buffers that the step writes, and random numbers. Values that were refused also get
     this origin.
     """
 
 
-def require_ranges(traced: TracedStep, dataset: Mapping[str, Tensor], steps: int) -> None:
+def require_ranges(
+    traced: TracedStep,
+    dataset: Mapping[str, Tensor],
+    steps: int,
+    moving: Mapping[str, Interval] | None = None,
+) -> None:
     """Refuse indices that torch refuses, and int64 values beyond 32 bits, in `steps` steps on the committed
-    `dataset`.
+    `dataset`. `moving` has bounds of integer buffers that only other phases write; buffers that it lacks may
+    hold any i32.
 
     The `CaptureError` names the line of each problem. If the value depends only on the dataset, the error
     also names the row and the value.
     """
-    _Ranges(traced, dataset, steps).check().raise_any()
+    _Ranges(traced, dataset, steps, moving or {}).check().raise_any()
+
+
+def bounds_of_written(
+    traced: TracedStep, dataset: Mapping[str, Tensor], steps: int
+) -> Mapping[str, Interval]:
+    """Bounds of the integer buffers that the step writes, by name. The bounds hold before every one of
+    `steps` steps.
+    """
+    return _Ranges(traced, dataset, steps, {}).written
 
 
 class _Ranges:
-    """Checks one graph. `bounds` maps each node to the bounds of its integers, or to UNKNOWN for floats."""
+    """Checks one graph. `bounds` maps each node to the bounds of its integers, or to UNKNOWN for floats.
+    `written` has the bounds of the integer buffers that the graph writes, by name.
+    """
 
-    def __init__(self, traced: TracedStep, dataset: Mapping[str, Tensor], steps: int) -> None:
+    def __init__(
+        self, traced: TracedStep, dataset: Mapping[str, Tensor], steps: int, moving: Mapping[str, Interval]
+    ) -> None:
         self.graph = traced.graph
         holders = [node for node in traced.graph.nodes if node.op == "placeholder"]
         fixed = holders[len(traced.parameters) :]
@@ -88,6 +108,12 @@ class _Ranges:
             for node, t in self.leaves.items()
             if not t.is_floating_point()
         }
+        elsewhere = {
+            buffers[name]: moving.get(name, BIT if t.dtype is torch.bool else FULL)
+            for name, t in traced.buffers.items()
+            if name in traced.moving and name not in traced.written and not t.is_floating_point()
+        }
+        self.bounds |= elsewhere
         outputs: tuple[Node, ...] = traced.graph.output_node().args[0]  # type: ignore[assignment]
         after = outputs[len(outputs) - len(traced.written) :]
         counters = {
@@ -96,8 +122,12 @@ class _Ranges:
             if not traced.buffers[name].is_floating_point()
         }
         self.bounds |= bounds_over_steps(traced.graph, self.bounds, counters, steps)
+        self.written = {
+            name: self.bounds[buffers[name]] for name in traced.written if buffers[name] in counters
+        }
         self.origins = dict.fromkeys(holders, Origin.TRAINED) | dict.fromkeys(constants, Origin.NOTHING)
-        self.origins |= dict.fromkeys(batch, Origin.DATASET) | dict.fromkeys(counters, Origin.COUNTERS)
+        self.origins |= dict.fromkeys(batch, Origin.DATASET)
+        self.origins |= dict.fromkeys((*counters, *elsewhere), Origin.COUNTERS)
         self.checked: set[tuple[Node, Interval, int | None]] = set()
         self.problems = Problems()
 

@@ -230,3 +230,85 @@ def test_phases_that_cannot_be_are_refused() -> None:
     assert "acts every 0 steps" in refused(of("a", every=0))
     assert "from step 4 on, of 4" in refused(of("a", first=4))
     assert "several tensors of the task would be called body.weight.exp_avg" in refused(of("a"), of("b"))
+
+
+class Counted(nn.Module):
+    """Two layers, a counter of steps, and a table of three numbers."""
+
+    n: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.a, self.b = nn.Linear(2, 1), nn.Linear(2, 1)
+        self.register_buffer("n", torch.tensor(0))
+        self.register_buffer("table", torch.arange(1.0, 4.0))
+
+
+def counting(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """The mean squared output of the first layer. Counts the call in the model."""
+    assert isinstance(model, Counted)
+    model.n += 1
+    return squared(model.a, batch)
+
+
+def factor_from_table(model: Counted) -> Tensor:
+    """The table's entry at the counter."""
+    return model.get_buffer("table").index_select(0, model.n.view(1))[0]
+
+
+def with_counter(
+    factor: Callable[[Counted], Tensor], steps: int, *, first: bool = False, **options: int
+) -> CapturedStep:
+    """A step of a phase that counts, and a phase whose loss is multiplied by `factor`. `first` says that the
+    second of these phases acts before the first.
+    """
+    model = Counted()
+
+    def reading(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        return squared(model.b, batch) * factor(model)
+
+    phases = [
+        Phase("count", counting, torch.optim.SGD(model.a.parameters(), lr=0.1)),
+        Phase("read", reading, torch.optim.SGD(model.b.parameters(), lr=0.1)),
+    ]
+    return capture_phases(
+        model,
+        phases[::-1] if first else phases,
+        data(),
+        batch_size=BATCH,
+        steps=steps,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("steps", "options", "last"),
+    [(6, {}, 6), (3, {}, 3), (4, {"first": True}, 3), (2, {"micro_batches": 2}, 4)],
+)
+def test_an_index_that_another_phase_counts_beyond_a_table_is_refused(
+    steps: int, options: dict[str, int], last: int
+) -> None:
+    match = rf"may give aten\.index_select\.default any index from 0 to {last}; torch allows 0 to 2"
+    with pytest.raises(CaptureError, match=match):
+        with_counter(factor_from_table, steps, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("factor", "steps", "options"),
+    [
+        (factor_from_table, 2, {}),
+        (factor_from_table, 3, {"first": True}),
+        (lambda model: model.n.float(), 6, {}),
+        (lambda model: 0.5 ** (model.n + 1).float(), 6, {"micro_batches": 2}),
+    ],
+)
+def test_a_phase_reads_what_another_phase_counts(
+    factor: Callable[[Counted], Tensor], steps: int, options: dict[str, int]
+) -> None:
+    step = with_counter(factor, steps, **options)  # type: ignore[arg-type]
+    state = step.initial_state(1)
+    for _ in range(steps):
+        state = step.step(state)
+    assert state["n"] == steps * options.get("micro_batches", 1)
+    assert state["metric.read.loss"] > 0
