@@ -133,7 +133,7 @@ def test_what_is_no_result_is_no_start(tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", [TaskStatus.SUBMITTED, TaskStatus.SETTLED])
 def test_training_goes_on_only_from_a_settled_result(status: TaskStatus) -> None:
     """A submitted result may still be found false."""
-    result = Result(7, status, bytes(32), cast(Any, None), key(3), cast(Any, None))
+    result = Result(7, status, bytes(32), {}, cast(Any, None), key(3), cast(Any, None))
     if status is TaskStatus.SUBMITTED:
         with pytest.raises(StartError, match="task 7: expected a settled task, got one that is submitted"):
             _start(result)
