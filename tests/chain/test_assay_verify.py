@@ -111,6 +111,7 @@ def fetched(settled: Settled, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the honest task's result and proof."""
     folder = tmp_path_factory.mktemp("fetched")
     commands.result(settled.context(folder / "home"), settled.honest, folder, False, True)
+    settled.scene.devnet.mine()  # A proof with another block's number is to name a block that exists.
     return folder
 
 
