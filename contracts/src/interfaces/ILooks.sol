@@ -116,9 +116,10 @@ interface ILooks {
     /// than the solver". The chunk is proved under the step tree that the solver posted. Locks `gameCost`
     /// until the accusation is closed. At most 5 accusations per look, one at a time.
     /// @param game The caller's game that obtained the step tree, which is now dropped (`IDisputeGame.drop`);
-    /// 0 if there is none. Once per look, and within `moveTime` of the beginning of the caller's turn in the
-    /// game: its opening, its place among the games that are played, or the step tree's post, whichever is
-    /// latest. Later the caller may still accuse with 0, but the game costs its bond.
+    /// 0 if there is none. Once per look, and before the caller's turns in the game have taken `moveTime`
+    /// together. A turn begins with the game's opening, its place among the games that are played, or the
+    /// step tree's post, whichever is latest. Later the caller may still accuse with 0, but the game costs
+    /// its bond.
     /// @param salt The revealed salt.
     /// @param segmentRoot The revealed segment root.
     function accuse(

@@ -169,20 +169,31 @@ def test_a_step_that_was_replaced_is_what_is_traced() -> None:
     compare(plain, in_torch(step, plain, SGD(plain.parameters(), lr=0.05), 4))
 
 
-def test_a_step_that_was_replaced_before_a_scheduler_wrapped_it_is_what_is_traced() -> None:
+@pytest.mark.parametrize("of_closure", [False, True], ids=["its argument", "a closure"])
+def test_a_step_that_was_replaced_before_a_scheduler_wrapped_it_is_what_is_traced(of_closure: bool) -> None:
+    """The step updates the parameters of its argument or of an optimiser that it holds. The scheduler notes in the
+    optimiser that it was called, which is not a change.
+    """
     model = Gains()
     optimizer = SGD(model.parameters(), lr=0.1)
 
     @torch.no_grad()
-    def halved(self: SGD) -> None:
-        for group in self.param_groups:
+    def halve(groups: list[dict[str, Any]]) -> None:
+        for group in groups:
             for p in group["params"]:
                 p.sub_(p.grad * (0.5 * group["lr"]))
 
-    optimizer.step = MethodType(halved, optimizer)  # type: ignore[method-assign]
-    step = captured(model, squares, optimizer, scheduler=LambdaLR(optimizer, lambda _: 1.0))
+    def halved(self: SGD) -> None:
+        halve(self.param_groups)
+
+    def halved_of_closure(_: SGD) -> None:
+        halve(optimizer.param_groups)
+
+    step = halved_of_closure if of_closure else halved
+    optimizer.step = MethodType(step, optimizer)  # type: ignore[method-assign]
+    update = captured(model, squares, optimizer, scheduler=LambdaLR(optimizer, lambda _: 1.0))
     plain = Gains()
-    compare(plain, in_torch(step, plain, SGD(plain.parameters(), lr=0.05), 4))
+    compare(plain, in_torch(update, plain, SGD(plain.parameters(), lr=0.05), 4))
 
 
 def test_updates_are_compared_though_the_first_rate_is_zero() -> None:
@@ -594,22 +605,6 @@ def test_a_count_outside_the_state_is_refused_and_restored(kind: type[Elsewhere]
     with pytest.raises(CaptureError, match=f"{kind.__name__} changes"):
         captured(model, squares, optimizer)
     assert (optimizer.now(), [dict(vars(p)) for p in model.parameters()]) == before
-
-
-def test_a_scheduler_that_notes_a_replaced_step_is_no_change() -> None:
-    model = Gains()
-    optimizer = SGD(model.parameters(), lr=0.1)
-
-    @torch.no_grad()
-    def halved(_: SGD) -> None:
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                p.sub_(p.grad * (0.5 * group["lr"]))
-
-    optimizer.step = MethodType(halved, optimizer)  # type: ignore[method-assign]
-    step = captured(model, squares, optimizer, scheduler=LambdaLR(optimizer, lambda _: 1.0))
-    plain = Gains()
-    compare(plain, in_torch(step, plain, SGD(plain.parameters(), lr=0.05), 4))
 
 
 class Restarting(Own):
