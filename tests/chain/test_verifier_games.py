@@ -111,10 +111,12 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
     moved: list[int] = []
 
     def played() -> bool:
-        # Open trees only once a move is due in every game.
-        if moved or all(game.needs_trees for game in games._drivers.values()):
+        # Open trees only once a move is due in every game, and no job is in progress: a game whose job has
+        # not ended is left out.
+        due = all(game.needs_trees for game in games._drivers.values())
+        if moved or (due and not games._turns.busy):
             games._open_trees()
-        else:
+        elif not due:
             for task in tasks:
                 games._offer_turn((task, NO_SEAT))
         for failure in games.collect():
