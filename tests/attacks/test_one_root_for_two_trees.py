@@ -9,20 +9,32 @@ trace does not have, and must not take the 32 bytes of a trace's leaf for a chun
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
 import torch
 
+from protocol.chain.views import TaskStatus
 from protocol.commitments import Tree, step_tree, trace_tree
-from protocol.dispute import challenger
-from protocol.dispute.provider import Frame, Provider, Run
+from protocol.commitments.hashing import BytesLike
+from protocol.dispute import challenger, defender
+from protocol.dispute.in_process import Silent
+from protocol.dispute.moves import Move
+from protocol.dispute.provider import Frame, Provider, Run, frame_at
 from protocol.dispute.revealed import Revealed
-from protocol.dispute.view import DemandedNode, GameView, Phase, TreeKind
+from protocol.dispute.view import DemandedNode, GameView, Phase, TreeKind, Verdict
+from protocol.execution.replay import HonestExecutor
 from protocol.numerics.types import DType
-from protocol.program import Builder, Program, TensorType
+from protocol.program import Builder, Op, Program, StepProgram, TensorType
+from protocol.program.execute import Interpreter
 from protocol.program.trace import trace
+from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, doubled, find
+from tests.attacks.purses import SLASHED, Purses
+from tests.attacks.ring import refused
+from tests.chain.arena import Arena, Subject, replay
 
 
 def roots(what: str, count: int) -> list[bytes]:
@@ -125,3 +137,81 @@ def test_a_revealed_leaf_of_a_trace_is_no_chunk_of_a_value_with_the_same_root() 
         assert move is not None
         assert (move.function, move.arguments[2], move.answers) == ("demand", TreeKind.VALUE, answers)
         reveal(revealed, false, 640 * 4)
+
+
+def stepping() -> Subject:
+    """A step that calls `top`: the smaller of its result and the dataset's row. The state is a row of zeros."""
+    b = Builder("stepping")
+    x, limit = b.input(ROW), b.input(ROW)
+    b.output(b.minimum(b.call(top(), x)[0], limit))
+    program = StepProgram(b.build(), ("x",), datasets=1, constants=0)
+    program.check()
+    return Subject(program, (torch.full(ROW.shape, 1e9),), {"x": torch.zeros(ROW.shape)}, 1, 2)
+
+
+class Forged:
+    """A frame whose last value, a false one, is claimed to have `root`."""
+
+    def __init__(self, frame: Frame, root: bytes) -> None:
+        self._frame = frame
+        self._roots = [*(frame.root(leaf) for leaf in range(frame.tree.size - 1)), root]
+
+    @property
+    def program(self) -> Program:
+        """The program that ran."""
+        return self._frame.program
+
+    @property
+    def tree(self) -> Tree:
+        """The trace tree over the claimed roots."""
+        return trace_tree(self._roots)
+
+    def root(self, leaf: int) -> bytes:
+        """The claimed root of a value."""
+        return self._roots[leaf]
+
+    def value(self, leaf: int) -> BytesLike:
+        """Bytes of a value of the frame itself."""
+        return self._frame.value(leaf)
+
+    def callee(self, n: int) -> Frame:
+        """A callee of the frame itself."""
+        return self._frame.callee(n)
+
+
+@pytest.mark.chain
+def test_a_solver_that_posts_a_traces_root_as_a_values_root_is_slashed(ring: Arena) -> None:
+    """The solver serves nothing, so all that the challenger knows was revealed on-chain. In `wide`, it claims
+    the trace root of `top` for the false row, and answers demands for the row with nodes of that trace. The
+    chain accepts inner nodes, but not the 32 bytes of a leaf for a chunk of 1,024 bytes.
+    """
+    subject = stepping()
+    path, number = find(subject.program.program, Op.ADD, "wide")
+    wrong = Perturbation(path, number, 0, doubled, last=1)
+    run = replay(subject, PerturbedExecutor(subject.program, subject.fixed, {}, [wrong]))
+    honest = replay(subject, HonestExecutor(subject.program, subject.fixed, Interpreter({})))
+    errors: list[str] = []
+
+    def posts_the_root_twice(view: GameView, own: Run) -> Move | None:
+        if view.path != path:
+            return defender.next_move(view, own)
+        caller = frame_at(own, view.segment, view.step, path[:-1])
+        frame: Frame = Forged(caller.callee(path[-1]), caller.tree.root)
+        if view.demand is not None and view.demand.tree is TreeKind.VALUE:
+            assert view.demand.root == caller.tree.root
+            frame, view = caller, replace(view, demand=view.demand._replace(tree=TreeKind.TRACE))
+        only = cast(Run, SimpleNamespace(frame=lambda _segment, _step: frame))
+        move = defender.next_move(replace(view, path=()), only)
+        if frame is caller and move is not None and move.function == "revealLeaf":
+            errors.append(refused(lambda: ring.solver.game.send_move(move, view.head)))
+            return None
+        return move
+
+    before = Purses.of(ring)
+    (task,) = ring.submitted(subject, [run])
+    ended = ring.play(task, subject, run, honest, Silent(), 1, posts_the_root_twice)
+    ring.ready()
+    assert (ended.view.path, ended.moves[-3:]) == (path, ["demand", "revealNode", "demand"])
+    assert (ended.verdict, errors) == (Verdict.SOLVER_SILENT, ["WrongLength"])
+    assert ring.submitter.market.task(task).status is TaskStatus.SLASHED
+    assert Purses.of(ring) - before == SLASHED
