@@ -10,6 +10,7 @@ from typing import Final
 from protocol.chain.blocks import Block
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
+from protocol.dispute.view import Phase
 from protocol.node.party.balances import Balance
 from protocol.node.party.exits import Exit, Observation, exit_due, observe, perform
 from protocol.node.party.funds import COIN, withdraw_above, withdraw_credit
@@ -22,15 +23,17 @@ GAS: Final = 5_000_000
 off-chain (contracts/README.md, "Gas").
 """
 GRACE: Final = 10
-"""Head start in seconds for the claimant, which also wants to end the claim. If the claimant and this solver
-both send the call, the slower call reverts and costs gas.
+"""Head start in seconds for the claimant, which also wants to end the claim, and for the account of a look,
+which is paid when an accusation is not answered. If it and this solver both send the call, the slower call
+reverts and costs gas.
 """
 
 
 def advance(context: Context, view: TaskView, terms: Terms) -> None:
     """Start what is due now for a submitted task. An empty or silent seat is drawn again, however long that
     takes, because ending the task instead would pay this solver nothing. The task is not settled while a
-    claim is open. If a claim has delayed seats, the task is not settled until these seats have attested.
+    claim or an accusation is open. If a claim has delayed seats, the task is not settled until these seats
+    have attested.
     """
     client = context.client
     seen = observe(client, view)
@@ -42,6 +45,23 @@ def advance(context: Context, view: TaskView, terms: Terms) -> None:
         context.begin(view.task, call.value, partial(perform, client, seen, call, signature_of))
     elif terms.jurors and view.status is TaskStatus.SUBMITTED:
         _end_claim(context, seen, terms)
+    if seen.accusations and view.status is TaskStatus.SUBMITTED:
+        _end_accusations(context, seen)
+
+
+def _end_accusations(context: Context, seen: Observation) -> None:
+    """Take the locks for accusations that were not answered in time. An accused seat and a look in league
+    would leave an accusation open, and the task could never be settled.
+    """
+    task, client = seen.view.task, context.client
+    for look in seen.looks:
+        stands = client.looks.look(task, look.number)
+        if stands.accused is None or seen.now <= stands.until + GRACE:
+            continue
+        if stands.game and client.game.game(stands.game).phase is not Phase.CLOSED:
+            continue  # the seat contests the accusation
+        take = partial(client.looks.take_unanswered, task, look.number)
+        context.begin(task, f"takeUnanswered {look.number}", take)
 
 
 def _end_claim(context: Context, seen: Observation, terms: Terms) -> None:

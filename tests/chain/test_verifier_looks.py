@@ -20,6 +20,7 @@ from protocol.dispute.openings import Leaf
 from protocol.dispute.view import Phase, Verdict
 from protocol.execution.replay import HonestExecutor, Replay
 from protocol.program.execute import Interpreter
+from solver.settlement import GRACE
 from tests.adversaries.rubber_stamp import RubberStamp
 from tests.chain.arena import Subject, replay
 from tests.chain.rounds import ANYTHING
@@ -201,6 +202,29 @@ def test_an_honest_seat_answers_a_false_accusation_and_keeps_the_bond(scene: Sta
     finally:
         watcher.close()
         false.close()
+
+
+def test_a_solver_ends_an_accusation_that_the_seat_and_the_look_leave_open(scene: Stage, pair: Pair) -> None:
+    """The seat and the look are in league: the one does not answer, and the other does not take the lock. No
+    verifier runs that would take it.
+    """
+    task, lazy, looker = pair.task, scene.client(pair.seat), scene.client(pair.other)
+    try:
+        stamp = RubberStamp(lazy, task)
+        stamp.attest()
+        (look,) = until_picked(scene, task)
+        assert stamp.reveal()
+        (revealed,) = happened(scene, "Revealed", task)
+        looker.audit.attest(task, look, bytes([1]) * 32, bytes([2]) * 32)
+        accuse(scene, looker, task, look, revealed.arguments["salt"], revealed.arguments["segmentRoot"])
+        until = scene.submitter.looks.look(task, look).until
+        scene.skip_to(max(until + GRACE, scene.submitter.market.task(task).challenge_until))
+        assert scene.until(task, over).status.name == "SETTLED"
+        assert scene.submitter.audit.seat(task, 0).caught
+        assert scene.submitter.looks.open_accusations(task) == 0
+    finally:
+        looker.close()
+        lazy.close()
 
 
 def accuse(scene: Stage, client: Client, task: int, look: int, salt: bytes, root: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What a finished task has cost its solver, and which open claims a solver ends.
+"""What a finished task has cost its solver, and which open claims and accusations a solver ends.
 
 The other ways in which a solver brings a task to an end are tested in tests/chain/test_solver_exits.py.
 """
@@ -13,7 +13,8 @@ from typing import cast
 import pytest
 
 from protocol.chain.parameters import TOKEN
-from protocol.chain.views import NOBODY, ItemClaim, JuryView, TaskStatus, TaskView
+from protocol.chain.views import NOBODY, ItemClaim, JuryView, LookView, Seat, TaskStatus, TaskView
+from protocol.dispute.view import Phase
 from protocol.node.party.exits import Observation
 from protocol.tasks.task import Terms
 from solver import settlement
@@ -93,4 +94,47 @@ def test_a_claim_is_ended_once_the_claimant_had_time_to(
     )
     context = cast(Context, SimpleNamespace(client=client, begin=begin))
     settlement.advance(context, view, cast(Terms, SimpleNamespace(jurors=jurors, move_time=20)))
+    assert begun == sent
+
+
+UNTIL = 1_000
+LOOK = 33
+ACCUSED = LookView(bytes(32), bytes([1]) * 32, UNTIL, lock=5, game=0, accusations=1, dropped=True)
+GAME = 4
+
+
+@pytest.mark.parametrize(
+    ("stands", "phase", "now", "sent"),
+    [
+        (ACCUSED, Phase.NONE, UNTIL + GRACE, []),
+        (ACCUSED, Phase.NONE, UNTIL + GRACE + 1, ["takeUnanswered 33"]),
+        (replace(ACCUSED, accused=None), Phase.NONE, UNTIL + GRACE + 1, []),
+        (replace(ACCUSED, game=GAME), Phase.STEP, UNTIL + GRACE + 1, []),
+        (replace(ACCUSED, game=GAME), Phase.CLOSED, UNTIL + GRACE + 1, ["takeUnanswered 33"]),
+    ],
+)
+def test_an_accusation_is_ended_once_the_look_had_time_to(
+    monkeypatch: pytest.MonkeyPatch, stands: LookView, phase: Phase, now: int, sent: list[str]
+) -> None:
+    """The solver ends an accusation that was not answered in time and is not contested in a game, `GRACE`
+    seconds after the look's account could have ended it.
+    """
+    view = cast(TaskView, SimpleNamespace(task=7, status=TaskStatus.SUBMITTED))
+    look = Seat(LOOK, NOBODY, registration=1, until=0, attested=True, released=False, caught=False)
+    seen = Observation(view, now, looks=(look,), accusations=1)
+    monkeypatch.setattr(settlement, "observe", lambda _client, _view: seen)
+    monkeypatch.setattr(settlement, "exit_due", lambda _seen, _deployment: None)
+    begun: list[str] = []
+
+    def begin(task: int, what: str, call: Callable[[], tuple[int, int]]) -> None:
+        assert call() == (task, LOOK)
+        begun.append(what)
+
+    client = SimpleNamespace(
+        deployment=None,
+        game=SimpleNamespace(game=lambda _number: SimpleNamespace(phase=phase)),
+        looks=SimpleNamespace(look=lambda *_at: stands, take_unanswered=lambda *at: at),
+    )
+    context = cast(Context, SimpleNamespace(client=client, begin=begin))
+    settlement.advance(context, view, cast(Terms, SimpleNamespace(jurors=0)))
     assert begun == sent
