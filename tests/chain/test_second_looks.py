@@ -41,6 +41,8 @@ STEPS = 2
 BYTES = 3_000
 AT = Chunk(1, 0, 2)
 LOCK = 9 * TOKEN
+SOON = 20
+"""Seconds in which a few transactions are mined."""
 
 
 def tensor(number: int) -> bytes:
@@ -195,6 +197,44 @@ def test_a_look_is_drawn_revealed_accused_and_answered(chain: Devnet, connected:
     looker.looks.take_unanswered(task, look.number)
     assert audit.seat(task, seat.number).caught
     assert audit.seat(task, seat.number).attested
+
+
+def test_a_look_holds_the_payment_for_six_move_times(chain: Devnet, connected: Connect) -> None:
+    """The look opens its game when the window is almost over, and drops it as late as it can. Then it accuses
+    whenever the task could be settled in the next second. Early answers do not help. Not prevented; the test
+    states the price: a game's cost to the solver, and one for each accusation to the seat, which may be in league
+    with the look.
+    """
+    scene = Scene(chain, connected)
+    task, calls = scene.task, scene.solver.looks
+    scene.draw()
+    for number in (32, 33):
+        seat = scene.reveal(Look.of(number))
+        scene.attest(number)
+    looker, (segment,) = scene.client(33), scene.solver.audit.segments(task, 33)
+    root = seat.segment_roots[Look.of(33).position(2)]
+    proof = evidence(tensor(segment), AT, [tensor_root(tensor(segment))], plain_roots(segment))
+    held_from, move_time = scene.solver.market.task(task).challenge_until, terms().move_time
+    before = {client: scene.free(client) for client in (scene.solver, seat.client, looker)}
+
+    scene.past(held_from - SOON)
+    game = scene.post_steps(looker, segment)
+    until = looker.game.game(game).droppable_until(terms().clock, move_time)
+    for number in (game, 0, 0, 0, 0):
+        chain.connection.request("evm_setNextBlockTimestamp", hex(until), attempts=1)
+        looker.looks.accuse(task, 33, number, seat.salt, root, proof)
+        seat.client.looks.answer(task, 33, root, seat.opening(segment))
+        assert calls.answers_until(task) == until + move_time
+        until += move_time
+    assert held_from + 6 * move_time - SOON < until < held_from + 6 * move_time
+    scene.past(until - SOON)
+    with pytest.raises(Reverted, match="TooEarly"):
+        scene.solver.market.settle(task)
+    assert scene.free(scene.solver) - before[scene.solver] == 2 * TOKEN
+    assert scene.free(seat.client) - before[seat.client] == 5 * 2 * TOKEN
+    assert before[looker] - scene.free(looker) == 6 * 2 * TOKEN
+    scene.past(until)
+    scene.solver.market.settle(task)
 
 
 def test_the_chance_picks_as_in_the_shared_rule(chain: Devnet, connected: Connect) -> None:
