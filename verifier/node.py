@@ -12,23 +12,17 @@ again after a pause.
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from itertools import chain
-from typing import NamedTuple
 
 from fastapi import FastAPI
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.blocks import Block
 from protocol.chain.client import Client
-from protocol.chain.connection import BATCH
 from protocol.chain.deployment import Deployment
-from protocol.chain.errors import RpcRefused, RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import ExitCode
@@ -42,8 +36,6 @@ from protocol.node.party.node import Node
 from protocol.node.serving import Serving, addresses, by_market
 from protocol.node.stopping import Stop
 from verifier import (
-    accusing,
-    answering,
     auditing,
     compensation,
     item_claims,
@@ -56,11 +48,12 @@ from verifier import (
 from verifier.challenge_commitment import NEEDLESS
 from verifier.context import Context
 from verifier.database import Database
-from verifier.deadlines import concerns, due_next, sends_due
 from verifier.engagements import Engagements
 from verifier.games import Games
-from verifier.jobs import Job, Jobs, Rests
+from verifier.jobs import Job
+from verifier.observer import Observer
 from verifier.offered_salts import OfferedSalts
+from verifier.offers import Offer, offers
 from verifier.open_tasks import OpenTasks
 from verifier.outcomes import Outcomes
 from verifier.registration import ensure_registered, speed_of
@@ -69,32 +62,10 @@ from verifier.seeing import see_events
 from verifier.server import application
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
+from verifier.workers import Workers
 
-ANSWERS = 2
-"""Number of jobs for looks and jurors that run side by side. They replay segments for answers and
-accusations, or hash items for votes.
-"""
-SENDERS = 4
-"""Number of short jobs that run side by side, apart from those of games: actions and attestations, each with
-one transaction. Calls that advance tasks have as many workers, which they share with nothing else.
-"""
 WON = ("solver_false", "solver_silent")
 LOST = "challenger_silent"
-
-
-class _Offer(NamedTuple):
-    """A job for one kind of work. Of jobs that must be done by the same time, the one whose task has the
-    earliest deadline (`due`) goes first.
-    """
-
-    work: Jobs
-    job: Job
-    due: float
-
-    @property
-    def order(self) -> tuple[float, float]:
-        """Sort key: the most urgent job goes first."""
-        return self.job.until, self.due
 
 
 class VerifierNode(Node):
@@ -138,33 +109,16 @@ class VerifierNode(Node):
         ]
         super().__init__(settings, self.context.log, stop, client, self._earlier)
         self._folder = data_folder(Database, home, client)
-        due = self.context.turns.due
-        self._fetches = Jobs(settings.fetches, longest_rest=math.inf)
-        self._replays = Jobs(settings.replays, longest_rest=math.inf, due=due, queued=True)
-        self._sends = Jobs(SENDERS, longest_rest=8)
-        self._calls = Jobs(SENDERS, longest_rest=8)
-        """Separate jobs, so that strangers' tasks, however many are due at once, do not delay duties."""
-        self._answers = Jobs(ANSWERS, longest_rest=8, due=due, queued=True)
-        """Jobs for looks and jurors. They have less time than replays. So they are kept apart from the
-        replays: they neither wait for replays to end, nor pause because a replay failed.
-        """
-        self._informs = Jobs(1, longest_rest=8)
-        """Separate jobs, so that strangers' salts do not delay attestations."""
-        self._keeps = Jobs(1, longest_rest=math.inf)
-        """Separate jobs, so that fetching further states for claimants does not delay duties."""
-        self._games = Games(self.context, self._fetches, self._engagements)
+        self._workers = Workers(settings, self.context.turns.due)
+        self._games = Games(self.context, self._workers.fetches, self._engagements)
         self._challenged = Outcomes(self.context)
         self._offered = OfferedSalts(
             client, self.context.clients, self.context.database, self.context.metrics
         )
-        self._looks = Rests(longest=30)
         self._tasks = OpenTasks(client, self.context.database, settings.tasks, self.context.clients)
-        self._ours: set[int] = set()
-        """Open tasks in which our accounts had something at the last look (`concerns`)."""
-        self._next = 0
-        """The task at which the last look ended because the node no longer had the block's state; 0 if that
-        look saw all tasks.
-        """
+        self._observer = Observer(
+            self.context, self._tasks, self._stop, self._look, self._offers, self._games.begin
+        )
         self._withdraw = True
         self._urls: tuple[str, ...] = ()
         """Addresses where results are served and salts accepted; the first one is announced. Empty without
@@ -201,24 +155,13 @@ class VerifierNode(Node):
             for node in nodes:
                 node._close()
 
-    @property
-    def _sending(self) -> tuple[Jobs, ...]:
-        """The kinds of work whose jobs only send transactions."""
-        return self._sends, self._calls, self._informs
-
     def _app(self) -> FastAPI:
         return application(self.context.results, self.context.items, self._offered.offer)
 
     def _close(self) -> None:
         """Stop all jobs and close the database."""
-        self._fetches.abandon()  # files already on disk are not fetched again
-        self._keeps.abandon()
         self._games.close()
-        self._sends.close()
-        self._calls.close()
-        self._informs.close()
-        self._answers.close()
-        self._replays.close()
+        self._workers.close()
         self.context.database.close()
 
     def _prepare(self) -> None:
@@ -266,8 +209,7 @@ class VerifierNode(Node):
         return not self._games.moves_due
 
     def _is_idle(self) -> bool:
-        works = (self._fetches, self._replays, self._keeps)
-        return not (self._alive or any(work.busy for work in works) or self._withdraw)
+        return not (self._alive or self._workers.computing or self._withdraw)
 
     def turn(self, block: Block) -> int:
         """Look at everything as of this block, and offer the work that is due. Returns the sum of three
@@ -276,93 +218,25 @@ class VerifierNode(Node):
         whose salts were offered, or that work for looks and jurors. Raises ChainError.
         """
         self._collect()
-        context = self.context
+        context, workers = self.context, self._workers
         challenges = self._games.play()
         self._tasks.find()
-        observed = self._look_at_all(block)
+        observed = self._observer.look_at_all(block)
         if not self._stop.asked:
             for job in self._offered.jobs():
-                self._informs.offer(job)
-        auditing.offer(context, observed, self._fetches, self._replays)
-        for seen in sorted(observed, key=lambda seen: self._keeps.rests.lost(seen.view.task)):
+                workers.informs.offer(job)
+        auditing.offer(context, observed, workers.fetches, workers.replays)
+        for seen in sorted(observed, key=lambda seen: workers.keeps.rests.lost(seen.view.task)):
             for job in juror.keeping(context, seen):
-                self._keeps.offer(job)
+                workers.keeps.offer(job)
         retention.release(context, block.time)
-        if not (self._stop.asked or self._next):  # with `_next`, the block's state is gone
+        if not (self._stop.asked or self._observer.ended_early):  # then the block's state is gone
             self._finished += self._tasks.finish_past()
         self._take_earnings()
         self.known.deadlines.put(context.client.market.address, "duties", self._reports.due(observed))
         context.metrics.challenges.set(challenges)
         context.metrics.tasks.set(len(self._tasks))
-        return (
-            (0 if self._stop.asked else len(self._tasks))
-            + challenges
-            + self._sends.busy
-            + self._calls.busy
-            + self._informs.busy
-            + self._answers.busy
-        )
-
-    def _look_at_all(self, block: Block) -> list[Observation]:
-        """Look at all open tasks that do not rest, and offer the jobs that are due in them. Returns what was
-        seen; nothing after a request to stop.
-
-        Anyone may post tasks. So our own tasks come first, and their jobs are offered before strangers' tasks
-        are looked at. The look ends early if the node no longer has the block's state. The next look then
-        begins where this one ended. Raises RpcUnavailable.
-        """
-        awake = [task for task in self._tasks.numbers() if not self._looks.resting(task)]
-        turns = sorted(awake, key=lambda task: (task < self._next, task))
-        own = [task for task in turns if task in self._ours]
-        observed: list[Observation] = []
-        ended = self._look_at(own, block, observed)
-        if ended is None:
-            ended = self._look_at([task for task in turns if task not in self._ours], block, observed)
-        # A task at which two looks in a row have ended lets the others go first.
-        self._next = 0 if ended is None else ended + (ended == self._next)
-        return observed
-
-    def _look_at(self, tasks: Sequence[int], block: Block, observed: list[Observation]) -> int | None:
-        """Look at tasks, append what is seen to `observed`, and offer the jobs that are due, the earliest
-        deadline first. Returns the task at which the look ended early, or None. Raises RpcUnavailable.
-        """
-        offers: list[_Offer] = []
-        ended = None
-        for number, task in enumerate(tasks):
-            if number % BATCH == 0:
-                asked = tasks[number : number + BATCH]
-                self.context.client.market.ask_ahead("taskOf", *([one] for one in asked))
-            started = time.monotonic()
-            try:
-                seen = self._look(task, block)
-                if seen is not None and not self._stop.asked:
-                    observed.append(seen)
-                    for offer in self._actions(seen):  # those before an error are kept
-                        offers.append(offer)
-            except RpcUnavailable:
-                raise
-            except Exception as error:
-                if isinstance(error, RpcRefused) and self._is_gone(block):
-                    ended = task
-                    break
-                # Strangers write a task's data: an error in it must not end the look at other tasks.
-                self._looks.failed(task, time.monotonic() - started)
-                self.context.failed(task, "look", error)
-                continue
-            self._looks.succeeded(task)
-            self._games.begin()
-        for offer in sorted(offers, key=lambda offer: offer.order):
-            offer.work.offer(offer.job)
-        return ended
-
-    def _is_gone(self, block: Block) -> bool:
-        """Whether the chain's node no longer has the state of a block. Raises RpcUnavailable."""
-        client = self.context.client
-        try:
-            client.connection.code(client.market.address, block.hash)
-        except RpcRefused:
-            return True
-        return False
+        return (0 if self._stop.asked else len(self._tasks)) + challenges + workers.busy
 
     def _look(self, task: int, block: Block) -> Observation | None:
         """Read a task's present state, note what follows from it, and return the state. Returns None if the
@@ -372,7 +246,7 @@ class VerifierNode(Node):
         seen = keeper.observe(self.context, view, block.time)
         self._challenged.see(seen)
         self._reports.see(seen, self.alerts)
-        see_events(self.context, seen, (self._fetches, self._keeps))
+        see_events(self.context, seen, (self._workers.fetches, self._workers.keeps))
         bound = (
             releasable(seen, self.context.clients)
             or juror.releasable(self.context, seen)
@@ -402,37 +276,10 @@ class VerifierNode(Node):
         finished = sum(node._finished for node in (*self._earlier, self))
         return all(map(self.context.database.is_finished, chosen)) if chosen else finished > 0
 
-    def _actions(self, seen: Observation) -> Iterator[_Offer]:
+    def _offers(self, seen: Observation) -> Iterator[Offer]:
         """The jobs that are due in a task, except fetches and replays. Raises ChainError."""
-        context, task = self.context, seen.view.task
-        if concerns(context, seen):
-            self._ours.add(task)
-        else:
-            self._ours.discard(task)
         self._offered.see(seen)
-        due, sent = due_next(context, seen), sends_due(context, seen)
-        sends = (
-            self._games.make_ready(seen),
-            auditing.attestations(context, seen),
-            looking.jobs(context, seen),
-            answering.contests(context, seen),
-            juror.refusals(context, seen),
-            item_claims.jobs(context, seen),
-        )
-        for job in chain.from_iterable(sends):  # what has a deadline may need no free worker (`finds_worker`)
-            yield _Offer(self._sends, job._replace(until=sent), due)
-        for job in keeper.jobs(context, seen):
-            yield _Offer(self._calls, job, due)
-        answers = (
-            answering.answers(context, seen),
-            looking.asks(context, seen),
-            accusing.jobs(context, seen),
-            accusing.drops(context, seen),
-            juror.openings(context, seen),
-            juror.votes(context, seen),
-        )
-        for job in chain.from_iterable(answers):
-            yield _Offer(self._answers, job, due)
+        return offers(self.context, seen, self._games, self._workers)
 
     def _over(self, view: TaskView, now: int) -> None:
         """Finish a task, unless work on one of its challenges is in progress, or a challenge still has a bond
@@ -452,16 +299,14 @@ class VerifierNode(Node):
             database.hold(task, now + settled * self.context.settings.hold_seconds)
         database.finish(task)
         self._tasks.close(task)
-        self._ours.discard(task)
+        self._observer.forget(task)
         self.context.forget(task)
         self._games.forget(task)
         self._challenged.forget(task)
         self._engagements.forget(task)
         self._offered.forget(task)
         self._reports.forget(task, self.alerts)
-        computing = (self._fetches, self._replays, self._answers, self._keeps)
-        for rests in (*(work.rests for work in (*computing, *self._sending)), self._looks):
-            rests.forget(task)
+        self._workers.forget(task)
         self._withdraw = True
         self._finished += 1
         self.context.log.info("over", task=task, status=view.status.name.lower())
@@ -471,7 +316,7 @@ class VerifierNode(Node):
         kept for a bond.
         """
         if self._withdraw and not self._games and not self._stop.asked:
-            self._sends.offer(Job(None, "withdraw", self._withdraw_now))
+            self._workers.sends.offer(Job(None, "withdraw", self._withdraw_now))
 
     def _withdraw_now(self) -> None:
         self._withdraw = False
@@ -490,9 +335,7 @@ class VerifierNode(Node):
 
     def _collect(self) -> None:
         """Report the errors of jobs. What failed is offered again later."""
-        failures = [*self._games.collect(), *chain.from_iterable(work.collect() for work in self._sending)]
-        failures += [*self._answers.collect(), *self._keeps.collect()]
-        for failure in [*failures, *self._replays.collect(), *self._fetches.collect()]:
+        for failure in (*self._games.collect(), *self._workers.collect()):
             self.context.failed(failure.task, failure.what, failure.error)
 
     def _verdict(self) -> ExitCode:

@@ -73,7 +73,7 @@ class Scene:
         )
         self.node._tick()
         wait(lambda: self.row.is_committed)
-        self.node._sends.wait()  # a parallel thread brings the bond into the vault
+        self.node._workers.sends.wait()  # a parallel thread brings the bond into the vault
 
     def until(self, what: Callable[[], bool]) -> None:
         """Mine a block and let the node act on the chain's state, again and again until `what` returns true."""
@@ -100,14 +100,14 @@ class Scene:
         """Wait until the node has claimed what it is owed and has finished the task."""
         self.until(lambda: self.database.is_finished(self.task))
         assert self.database.is_claimed(self.task, 0)
-        self.node._sends.wait()  # until its tokens are withdrawn from the vault
+        self.node._workers.sends.wait()  # until its tokens are withdrawn from the vault
 
     def close(self) -> None:
         """End the node's threads."""
-        self.node._fetches.abandon()
+        self.node._workers.fetches.abandon()
         self.node._games.close()
-        self.node._sends.close()
-        self.node._calls.close()
+        self.node._workers.sends.close()
+        self.node._workers.calls.close()
         self.database.close()
 
 

@@ -151,7 +151,7 @@ def test_a_bundle_that_trickled_comes_after_the_others(scene: Scene) -> None:
             task = scene.post()
             scene.cheated([*baits, task])
             wait(lambda: task in scene.games_on())
-            lost = watcher.node._fetches.rests.lost
+            lost = watcher.node._workers.fetches.rests.lost
             assert all(0 < lost(bait) < 5 for bait in baits)
         finally:
             watcher.close()

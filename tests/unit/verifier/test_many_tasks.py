@@ -148,7 +148,7 @@ def look(node: VerifierNode) -> Block:
     """One look at a new block."""
     with node.context.client.connection.view() as block:
         node.turn(block)
-    node._sends.wait()
+    node._workers.sends.wait()
     return block
 
 
@@ -172,4 +172,4 @@ def test_no_task_is_left_out_where_the_chain_soon_forgets_a_block(
         attested.clear()
         look(node)
         assert attested.is_set(), "our own task comes first"
-    assert not any(node._looks.lost(task) for task in range(1, OURS + 1)), "no task has failed"
+    assert not any(node._observer._rests.lost(task) for task in range(1, OURS + 1)), "no task has failed"

@@ -28,8 +28,9 @@ from verifier.bonds import Bonds
 from verifier.database import COMMITTING, UNTIL_OVER, Challenge
 from verifier.jobs import Job
 from verifier.keeper import GRACE
-from verifier.node import ANSWERS, SENDERS, VerifierNode
+from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
+from verifier.workers import ANSWERS, SENDERS
 
 CHALLENGE = Challenge(1, NO_SEAT, ME, 2, bytes(32), b"")
 
@@ -198,7 +199,7 @@ def test_no_flood_of_salts_keeps_an_attestation_waiting(
 
     monkeypatch.setattr(offered_salts, "Attested", ask)
     monkeypatch.setattr(node._tasks, "find", lambda: node._tasks._open.add(1))
-    monkeypatch.setattr(node, "_look", lambda _task, _block: seen)
+    monkeypatch.setattr(node._observer, "_look", lambda _task, _block: seen)
     monkeypatch.setattr(node, "_take_earnings", lambda: None)
     monkeypatch.setattr(auditing, "attestations", lambda _context, _seen: due)
     monkeypatch.setattr(auditing, "offer", lambda *_arguments: None)
@@ -212,11 +213,11 @@ def test_no_flood_of_salts_keeps_an_attestation_waiting(
         due.append(Job(1, "attest 0", attested.set))
         alive = node.turn(block)
         assert attested.wait(5), "the workers are busy with salts"
-        assert (alive, node._informs.busy) == (3, 1), "the task and two jobs"
+        assert (alive, node._workers.informs.busy) == (3, 1), "the task and two jobs"
     finally:
         let_go.set()
-        node._informs.close()
-        node._sends.close()
+        node._workers.informs.close()
+        node._workers.sends.close()
 
 
 BLOCK = Block(1, "0x1", "0x0", NOW, 0, 0)
@@ -226,7 +227,7 @@ def observed(node: VerifierNode, monkeypatch: pytest.MonkeyPatch, *all_seen: Obs
     """Let the node see these tasks, with nothing to do except what the test adds."""
     seen = {one.view.task: one for one in all_seen}
     monkeypatch.setattr(node._tasks, "find", lambda: node._tasks._open.update(seen))
-    monkeypatch.setattr(node, "_look", lambda task, _block: seen[task])
+    monkeypatch.setattr(node._observer, "_look", lambda task, _block: seen[task])
     monkeypatch.setattr(node, "_take_earnings", lambda: None)
     monkeypatch.setattr(auditing, "offer", lambda *_arguments: None)
     monkeypatch.setattr(node._games, "make_ready", lambda _seen: [])
@@ -269,7 +270,7 @@ def test_what_is_due_first_goes_first_whichever_task_is_older(
     let_go.set()
     while len(begun) < ANSWERS + 1:
         sleep(0.001)
-    node._answers.close()
+    node._workers.answers.close()
     assert begun[-1] == 1, "a worker that is free takes it without another look"
 
 
@@ -293,11 +294,11 @@ def test_what_is_kept_for_claimants_keeps_no_vote_waiting(
         monkeypatch.setattr(juror, "votes", lambda _context, _seen: [Job(8, "vote 160", voted.set)])
         node.turn(BLOCK)
         assert voted.wait(30), "the workers are busy with what is kept"
-        assert node._keeps.busy == 1
+        assert node._workers.keeps.busy == 1
     finally:
         let_go.set()
-        node._keeps.close()
-        node._answers.close()
+        node._workers.keeps.close()
+        node._workers.answers.close()
 
 
 def test_no_flood_of_strangers_tasks_keeps_an_attestation_waiting(
@@ -329,11 +330,11 @@ def test_no_flood_of_strangers_tasks_keeps_an_attestation_waiting(
     try:
         assert attested.wait(5), "the workers are busy with calls"
         assert compensated.wait(5), "what has a time limit goes before what has none"
-        assert node._calls.full
+        assert node._workers.calls.full
     finally:
         let_go.set()
-        node._calls.close()
-        node._sends.close()
+        node._workers.calls.close()
+        node._workers.sends.close()
 
 
 def test_the_duty_with_the_earliest_deadline_is_sent_first(
@@ -359,7 +360,7 @@ def test_the_duty_with_the_earliest_deadline_is_sent_first(
         assert sorted(begun) == list(range(3, duties + 1)), "the older tasks have more time"
     finally:
         let_go.set()
-        node._sends.close()
+        node._workers.sends.close()
 
 
 def test_a_verifier_that_is_asked_to_stop_has_no_outcome(node: VerifierNode) -> None:
