@@ -1,24 +1,40 @@
 """Makes the calls that advance tasks (`protocol.node.party.exits`), except in tasks that this verifier is
 challenging. Also releases our seats and claims compensation.
 
+A verifier with a part in the task makes a call soon after it is due. The others wait for their turn (`turn`),
+so that typically one of them pays when everybody with a part is silent. No call is lost by waiting: a draw's
+round stays valid, and all other calls can be made at any time after they are due.
+
 Other parties may be faster, so a refusal is not a failure.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
+from hashlib import sha256
+from typing import Final
 
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.node.party.exits import Exit, Observation, exit_due, observe_audit, perform
 from verifier import accusing, compensation, item_claims, juror
 from verifier.context import Context
+from verifier.deadlines import concerns
 from verifier.jobs import Job, unless_refused
 from verifier.seats import own_seats, releasable
 
 GRACE = 5
 """Seconds that this verifier waits before it makes a call that advances a task, so that a party with more
 interest in the call can make it first. If both made the call, the later one would revert and still cost gas.
+"""
+LONGEST_TURN: Final = 10
+"""The longest turn, as a multiple of the time that a transaction takes. That time is at least two blocks, so
+the turns are spread over 20 blocks: 40 s with blocks of 2 s.
+"""
+VERIFIERS: Final = 1024
+"""Up to this many verifiers, a call is expected to be made about 1.4 times if the others see it a block after
+it was sent, and 2 times if they see it after two blocks: 1024 ** (2 / 20) = 2.
 """
 SEATED = (TaskStatus.SUBMITTED, TaskStatus.UNPAID, TaskStatus.SETTLED, TaskStatus.VOID, TaskStatus.SLASHED)
 """Statuses of tasks that may have seats."""
@@ -33,13 +49,29 @@ def observe(context: Context, view: TaskView, now: int) -> Observation:
     return observe_audit(context.client, view, now)
 
 
+def turn(account: str, task: int, what: Exit, longest: float) -> float:
+    """The seconds, at most `longest`, that an account without a part in a task waits beyond `GRACE` before it
+    makes a call. They follow from a hash, so the accounts take turns.
+
+    Of few accounts and of many, only a few have a turn close to the earliest one: with x uniform in (0, 1] and
+    n = `VERIFIERS`, the turn is longest * (1 + ln x / ln n), at least 0. If a call becomes visible d seconds
+    after it was sent, about n ** (d / longest) accounts have sent it, however many there are up to n. TFMCC
+    suppresses the feedback of multicast receivers in this way (RFC 4654).
+    """
+    drawn = sha256(f"{account.lower()} {task} {what.value}".encode()).digest()
+    x = (1 + int.from_bytes(drawn[:6])) / 2**48
+    return longest * max(0.0, 1 + math.log(x) / math.log(VERIFIERS))
+
+
 def due(context: Context, seen: Observation) -> Exit | None:
-    """The call that this verifier should make now; None if there is none. The verifier makes no call while it
-    challenges the task, never pays a solver that it found false, does not settle while one of our looks may
-    still take a lock, ends no task in which one of our claims is open, and does not punish its own silence.
-    Raises ChainError.
+    """The call that this verifier should make now; None if there is none. Without a part in the task, the
+    verifier waits for its turn. The verifier makes no call while it challenges the task, never pays a solver
+    that it found false, does not settle while one of our looks may still take a lock, ends no task in which
+    one of our claims is open, and does not punish its own silence. Raises ChainError.
     """
     what = exit_due(seen, context.client.deployment, GRACE)
+    if what is not None and not (concerns(context, seen) or _has_turn(context, seen, what)):
+        return None
     if what in ENDS and item_claims.bound(context, seen):
         return None
     if what is Exit.SETTLE and accusing.undecided(context, seen):
@@ -63,6 +95,13 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
     for seat in (*releasable(seen, context.clients), *juror.releasable(context, seen)):
         yield Job(task, f"release {seat.number}", partial(_release, context, task, seat.number))
     yield from compensation.jobs(context, seen)
+
+
+def _has_turn(context: Context, seen: Observation, what: Exit) -> bool:
+    """Whether the call is still due, and this verifier's turn to make it has come. Raises ChainError."""
+    client = context.client
+    wait = turn(client.address, seen.view.task, what, LONGEST_TURN * client.inclusion)
+    return exit_due(seen, client.deployment, GRACE + math.ceil(wait)) is what
 
 
 def _perform(context: Context, seen: Observation, what: Exit) -> None:

@@ -1,10 +1,14 @@
-"""A verifier does not settle a task while a look, an accusation or its own claim is undecided."""
+"""A verifier does not settle a task while a look, an accusation or its own claim is undecided. Verifiers
+without a part in a task take turns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
+from statistics import mean
 from types import SimpleNamespace
 from typing import cast
 
@@ -21,11 +25,11 @@ from verifier import auditing, keeper, looking
 from verifier.context import Context
 from verifier.database import COMMITTING, Challenge, Database
 from verifier.jury import Jury
-from verifier.keeper import GRACE
+from verifier.keeper import GRACE, LONGEST_TURN, VERIFIERS, turn
 from verifier.look_events import Revealed
 
 LOOK = 32
-OVER = NOW - GRACE - 1
+OVER = NOW - GRACE - LONGEST_TURN - 1
 TOLD = Revealed(bytes([5]) * 32, bytes([6]) * 32)
 STANDS = LookView(bytes(32), None, until=0, lock=0, game=0, accusations=0, dropped=False)
 ASKS = Challenge(1, LOOK, ME, 2, bytes(32), b"", asks=True)
@@ -51,6 +55,7 @@ class Scene:
         )
         client = SimpleNamespace(
             address=ME,
+            inclusion=1.0,
             deployment=deployment,
             game=SimpleNamespace(claim=lambda _key: SimpleNamespace(posted_at=self.posted, root=bytes(32))),
         )
@@ -179,3 +184,33 @@ def test_the_bond_of_an_accusation_that_nobody_judges_is_fetched(
     scene.stands = replace(STANDS, accused=bytes(32), accusations=1)
     scene.look, scene.seat = replace(scene.look, account=looker), replace(scene.seat, account=accused)
     assert looking.moot(scene.context, scene.seen(status)) == due
+
+
+def test_without_a_part_in_the_task_a_verifier_waits_for_its_turn(scene: Scene) -> None:
+    scene.look = replace(scene.look, account=OTHER)
+    wait = ceil(turn(ME, VIEW.task, Exit.SETTLE, LONGEST_TURN))
+    assert wait > 0
+    last = OVER + GRACE + wait
+    assert keeper.due(scene.context, replace(scene.seen(), now=last)) is None
+    assert keeper.due(scene.context, replace(scene.seen(), now=last + 1)) is Exit.SETTLE
+    scene.seat = replace(scene.seat, account=ME)
+    assert keeper.due(scene.context, replace(scene.seen(), now=OVER + GRACE + 1)) is Exit.SETTLE, "a part"
+
+
+@pytest.mark.parametrize("verifiers", [1, 8, 64, VERIFIERS // 2])
+def test_few_turns_are_close_to_the_earliest_however_many_verifiers_there_are(verifiers: int) -> None:
+    """Within a tenth of the longest turn after the earliest turn, 1024 ** 0.1 = 2 are expected on average."""
+    close = []
+    for task in range(200):
+        turns = [turn(f"0x{account:040x}", task, Exit.ASSIGN, 100) for account in range(verifiers)]
+        assert all(0 <= one <= 100 for one in turns)
+        close.append(sum(one <= min(turns) + 10 for one in turns))
+    assert 1 <= mean(close) < 2.5
+
+
+def test_no_account_is_always_the_first() -> None:
+    accounts = [f"0x{account:040x}" for account in range(8)]
+    calls = [(task, what) for task in range(50) for what in (Exit.ASSIGN, Exit.EXPIRE)]
+    first = [min(accounts, key=lambda one: turn(one, task, what, 100)) for task, what in calls]
+    assert set(first) == set(accounts)
+    assert max(map(first.count, accounts)) < len(calls) / 3

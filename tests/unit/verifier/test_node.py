@@ -27,7 +27,7 @@ from verifier import auditing, item_claims, juror, keeper, offered_salts
 from verifier.bonds import Bonds
 from verifier.database import COMMITTING, UNTIL_OVER, Challenge
 from verifier.jobs import Job
-from verifier.keeper import GRACE
+from verifier.keeper import GRACE, LONGEST_TURN
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
 from verifier.workers import ANSWERS, SENDERS
@@ -49,6 +49,7 @@ def node(tmp_path: Path) -> Iterator[VerifierNode]:
             ask_ahead=lambda *_arguments: None,
         ),
         address=ME,
+        inclusion=1.0,
     )
     made = VerifierNode(cast(Client, client), VerifierSettings(), Home(tmp_path / "home"))
     yield made
@@ -130,7 +131,7 @@ def audited(seen: Observation, **changes: Any) -> Observation:
     return replace(seen, audit=replace(AUDIT, **changes))
 
 
-LONG_OVER = NOW - GRACE - 1
+LONG_OVER = NOW - GRACE - LONGEST_TURN - 1
 ATTESTED = audited(
     observation(seats=(seat(0, OTHER, attested=True),), challenge_until=LONG_OVER), attested=1, audited=True
 )
@@ -138,7 +139,7 @@ SILENT = audited(observation(seats=(seat(0, OTHER, until=LONG_OVER),)))
 UNFILLED = audited(
     observation(seats=(seat(0, NOBODY, until=LONG_OVER),), challenge_until=LONG_OVER), escrow_draws=8
 )
-UNDRAWN = audited(observation(challenge_until=NEVER), pending=True, drawn_at=0, round=NOW - GRACE)
+UNDRAWN = audited(observation(challenge_until=NEVER), pending=True, drawn_at=0, round=LONG_OVER + 1)
 DUE = ((ATTESTED, Exit.SETTLE), (SILENT, Exit.REDRAW), (UNFILLED, Exit.VOID), (UNDRAWN, Exit.DRAW))
 
 
@@ -147,7 +148,9 @@ def test_a_verifier_makes_no_call_for_a_solver_that_it_challenges(
     node: VerifierNode, seen: Observation, what: Exit
 ) -> None:
     assert keeper.due(node.context, seen) is what
-    assert keeper.due(node.context, replace(seen, now=NOW - 1)) is None, "the first seconds are others'"
+    assert keeper.due(node.context, replace(seen, now=LONG_OVER + GRACE)) is None, (
+        "the first seconds are others'"
+    )
     node.context.database.put_challenge(CHALLENGE)
     assert keeper.due(node.context, seen) is None
 
