@@ -33,8 +33,9 @@ LONGEST_TURN: Final = 10
 the turns are spread over 20 blocks: 40 s with blocks of 2 s.
 """
 VERIFIERS: Final = 1024
-"""Up to this many verifiers, a call is expected to be made about 1.4 times if the others see it a block after
-it was sent, and 2 times if they see it after two blocks: 1024 ** (2 / 20) = 2.
+"""Up to half as many verifiers, a call is expected to be made about 1.4 times if the others see it a block
+after it was sent, and 2 times if they see it after two blocks: 1024 ** (2 / 20) = 2. Beyond that, several do
+not wait at all.
 """
 SEATED = (TaskStatus.SUBMITTED, TaskStatus.UNPAID, TaskStatus.SETTLED, TaskStatus.VOID, TaskStatus.SLASHED)
 """Statuses of tasks that may have seats."""
@@ -55,7 +56,7 @@ def turn(account: str, task: int, what: Exit, longest: float) -> float:
 
     Of few accounts and of many, only a few have a turn close to the earliest one: with x uniform in (0, 1] and
     n = `VERIFIERS`, the turn is longest * (1 + ln x / ln n), at least 0. If a call becomes visible d seconds
-    after it was sent, about n ** (d / longest) accounts have sent it, however many there are up to n. TFMCC
+    after it was sent, about n ** (d / longest) accounts have sent it, however many there are up to n / 2. TFMCC
     suppresses the feedback of multicast receivers in this way (RFC 4654).
     """
     drawn = sha256(f"{account.lower()} {task} {what.value}".encode()).digest()
