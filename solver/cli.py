@@ -184,8 +184,8 @@ def withdraw(
     as_json: JsonOption = False,
 ) -> None:
     """Take all free tokens out of the vault, including those kept for the stake of a task in training;
-    `solver run` brings them in again. Also take out the coin earned by answering in games. Do not use while
-    `solver run` runs.
+    `solver run` brings them in again. Also take out the coin earned by answering in games. Refused while
+    `solver run` runs with the account.
     """
     from protocol.node.output import Output
     from protocol.node.party.connection import connect_by

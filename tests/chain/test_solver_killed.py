@@ -155,6 +155,20 @@ def test_asked_to_stop_it_stops_and_says_what_is_at_stake(tmp_path: Path) -> Non
         assert (last["event"], last["tasks_at_stake"]) == ("stopped", [task])
 
 
+def test_a_withdrawal_is_refused_while_a_node_sends_from_the_account(tmp_path: Path) -> None:
+    """Otherwise the withdrawal would take tokens that the node has brought in for stakes or bonds."""
+    with stage(tmp_path) as scene:
+        configured(scene)
+        flags = ["--rpc", scene.devnet.url, "--dev-account", "1"]
+        with started(scene):
+            scene.until(scene.post(), lambda view: view.bidder != NOBODY, 90)
+            for party in ("solver", "verifier"):
+                done = run(f"{party}.cli", "withdraw", *flags)
+                assert done.returncode == 1, done.stderr
+                assert "expected to be the only process that sends from it" in done.stderr
+                assert "stop the other process" in done.stderr
+
+
 WRONG = (
     (["--rpc", "http://127.0.0.1:1"], 1, "expected an Ethereum node at http://127.0.0.1:1"),
     (["--account", "nobody"], 2, "a key file"),
