@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 from assay.errors import ProofMalformed, ProofMismatch
 from protocol.chain.deployment import Address, Deployment, first_fault
 from protocol.commitments import segment_tree, state_root
+from protocol.node.format_versions import only
 from protocol.tasks.bundles import BundleMalformed
 from protocol.tasks.bundles.manifest import Manifest, parse_manifest
 from protocol.tasks.task import MAX_SEGMENTS, MAX_TENSORS, Terms
@@ -124,7 +125,7 @@ class Proof(_Model):
     """
 
     format: Literal["assay-proof"] = "assay-proof"
-    version: Literal[1] = VERSION
+    version: Annotated[int, only(VERSION)] = VERSION
     deployment: Deployment
     block: BlockFact
     final: bool

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import IO, Any, Final, Self
 
 from protocol.errors import AssayError, ExitCode, exit_code_of
+from protocol.node.format_versions import is_version
 from protocol.node.home import Home, HomeError
 from protocol.node.logs import get
 from solver.errors import AnotherNode, ControlError, NotRunning
@@ -121,7 +122,7 @@ class Control:
     def _answered(self, line: bytes | None) -> dict[str, Any]:
         try:
             question = json.loads(line) if line is not None else None
-            if not isinstance(question, dict) or question.get("version") != VERSION:
+            if not isinstance(question, dict) or not is_version(question.get("version"), VERSION):
                 raise ControlError(
                     "a question", expected=f"a line of JSON of version {VERSION}", got=_shown(line)
                 )
@@ -171,7 +172,7 @@ def ask(home: Home, do: str, **about: object) -> dict[str, Any]:
             raise ControlError(
                 f"control socket {path}", expected="an answer", got=error, remedy="ask again"
             ) from error
-    if not isinstance(answer, dict) or answer.get("version") != VERSION:
+    if not isinstance(answer, dict) or not is_version(answer.get("version"), VERSION):
         raise ControlError(
             f"control socket {path}",
             expected=f"an answer of version {VERSION}",

@@ -20,6 +20,7 @@ from protocol.chain.parameter_bounds import broken_bound
 from protocol.chain.parameters import Parameters
 from protocol.commitments.atomic import write_atomically
 from protocol.node.documents import parse_json
+from protocol.node.format_versions import only
 from protocol.node.home import Home
 
 VERSION: Final = 7
@@ -74,7 +75,7 @@ class Deployment(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     format: Literal["assay-deployment"] = "assay-deployment"
-    version: Literal[7] = VERSION
+    version: Annotated[int, only(VERSION)] = VERSION
     chain_id: Annotated[int, Field(ge=1, lt=1 << 64)]
     genesis: _Hash
     block: Annotated[int, Field(ge=0, lt=1 << 63)]

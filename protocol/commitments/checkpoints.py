@@ -26,6 +26,7 @@ from protocol.commitments.states import Checkpoint, require_names
 from protocol.commitments.store import BlobStore
 from protocol.commitments.tensors import CODES, DTYPES, Tensor, require_length, tensor_bytes
 from protocol.commitments.threads import each
+from protocol.node.format_versions import only
 
 VERSION: Final = 1
 MAX_MANIFEST_BYTES = 1 << 24  # about 300 bytes a tensor: room for 50,000 tensors
@@ -50,7 +51,7 @@ class _Manifest(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     format: Literal["assay-checkpoint"]
-    version: Literal[1]
+    version: Annotated[int, only(VERSION)]
     state_root: _Hash
     tensors: Annotated[list[_Entry], Field(min_length=1)]
 

@@ -24,6 +24,7 @@ from protocol.exchange.errors import MessageError
 from protocol.exchange.jobs import LaneJob, first_of
 from protocol.exchange.members import MOST_RUNS, Members
 from protocol.lanes import Lanes, Part
+from protocol.node.format_versions import only
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -46,7 +47,7 @@ class _Form(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     format: Literal["assay-round"]
-    version: Literal[2]
+    version: Annotated[int, only(2)]
     job: _Root
     run: Annotated[int, Field(ge=0, lt=MOST_RUNS)]
     number: Annotated[int, Field(ge=0, lt=1 << 31)]

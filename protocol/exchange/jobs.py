@@ -22,6 +22,7 @@ from protocol.commitments.atomic import write_atomically
 from protocol.exchange.errors import JobError
 from protocol.lanes import Lanes, lanes, seeds
 from protocol.lanes.splitting import LARGEST_CUT, LEAST_CUT, MOST_EXPONENT
+from protocol.node.format_versions import only
 from protocol.program.execute import Interpreter
 from protocol.program.library import Hint
 from protocol.tasks.bundles.bundle import Bundle
@@ -46,7 +47,7 @@ class Numbers(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     format: Literal["assay-lanes"] = "assay-lanes"
-    version: Literal[1] = 1
+    version: Annotated[int, only(1)] = 1
     bundle: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     width: Annotated[int, Field(ge=1)]
     density: Annotated[str, Field(pattern=r"^1(/(8|16|32|64))?$")]

@@ -17,6 +17,7 @@ from protocol.exchange.errors import JobError
 from protocol.exchange.jobs import LaneJob, first_of, read_file
 from protocol.lanes import Membership, MembershipError
 from protocol.node.addresses import Address, BadAddress
+from protocol.node.format_versions import only
 
 FILE: Final = "members.json"
 """The default name of the members file, which is in the job's folder."""
@@ -41,7 +42,7 @@ class _Members(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     format: Literal["assay-members"]
-    version: Literal[1]
+    version: Annotated[int, only(1)]
     run: Annotated[int, Field(ge=0, lt=MOST_RUNS)] = 0
     lanes: Annotated[list[_Lane], Field(min_length=1)]
     mirrors: list[_Url] = []

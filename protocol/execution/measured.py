@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from protocol.commitments.atomic import write_atomically
 from protocol.errors import AssayError
 from protocol.execution.families import Family
+from protocol.node.format_versions import only
 from protocol.node.home import Home
 from protocol.tasks.task import FILE_RATE
 
@@ -64,7 +65,7 @@ class _File(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    version: Literal[1] = 1
+    version: Annotated[int, only(1)] = 1
     devices: dict[str, Measured] = {}
 
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from protocol.commitments.errors import CheckpointError
 from protocol.commitments.tensors import CODES, tensor_bytes
+from protocol.node.format_versions import only
 from protocol.tasks.bundles.errors import BundleMalformed
 
 VERSION: Final = 1
@@ -91,7 +92,7 @@ class Manifest(_Model):
     """The manifest: everything that a bundle contains."""
 
     format: Literal["assay-bundle"] = "assay-bundle"
-    version: Annotated[int, Field(ge=VERSION, le=VERSION)] = VERSION
+    version: Annotated[int, only(VERSION)] = VERSION
     name: _Name
     arithmetic: Annotated[int, Field(ge=1, le=65_535)]
     programs: Annotated[list[ProgramEntry], Field(min_length=1, max_length=MAX_PROGRAMS)]

@@ -81,10 +81,11 @@ def test_a_question_is_answered_and_an_error_is_the_askers(home: Home, node: Nod
         b"[" * 4_000 + b"\n",
         b"\xff\xfe\n",
         b'{"version": 2, "do": "stop"}\n',
+        b'{"version": true, "do": "stop"}\n',
         b'"status"\n',
         b"1e999\n",
     ],
-    ids=["empty", "words", "three", "deep", "bytes", "later", "text", "number"],
+    ids=["empty", "words", "three", "deep", "bytes", "later", "true", "text", "number"],
 )
 def test_what_is_no_question_is_said_to_be_none(home: Home, node: Node, data: bytes) -> None:
     assert b'"error": "a question: expected a line of JSON' in said(home, data)
