@@ -69,6 +69,8 @@ class Lane:
     """Which addresses of other lanes this machine may connect to."""
     keep_rounds: int | None = None
     """The number of rounds for which messages are kept for other lanes; None keeps all messages."""
+    _forgotten: int = field(default=0, init=False)
+    """The messages of all rounds before this one have been removed since this process began."""
 
     def __post_init__(self) -> None:
         """Raise `JobError` for an unknown lane, a wrong account, or a members file that changes past rounds."""
@@ -249,9 +251,11 @@ class Lane:
 
     def _forget(self, number: int) -> None:
         """Remove from the shelf what is no longer needed: the tensors of the previous state that are not in
-        its message, and all messages that are `keep_rounds` rounds old.
+        its message, and all messages that are `keep_rounds` rounds old or older.
 
-        If another lane joins with the previous state, that state stays whole.
+        Older ones are there if this lane was away, or was started again with a smaller `keep_rounds`. The
+        first call looks at all rounds, later calls only at the rounds since the call before. If
+        another lane joins with the previous state, that state stays whole.
         """
         gone = number - 1
         announced = self.shelf.announced(gone, self.number) if gone >= 0 else None
@@ -261,13 +265,11 @@ class Lane:
             kept = {root for later in (gone, number) for root in self._messages(later)}
             self.shelf.remove({*announced.roots} - {*last.roots} - kept)
         if self.keep_rounds is not None and number >= self.keep_rounds:
-            old = self._messages(number - self.keep_rounds)
-            later = (
-                root
-                for one in range(number - self.keep_rounds + 1, number + 1)
-                for root in self._messages(one)
-            )
-            self.shelf.remove({*old} - {*last.roots} - {*later})
+            first = number - self.keep_rounds + 1
+            old = {root for one in range(self._forgotten, first) for root in self._messages(one)}
+            later = {root for one in range(first, number + 1) for root in self._messages(one)}
+            self.shelf.remove(old - later - {*last.roots})
+            self._forgotten = first
 
     def _messages(self, number: int) -> Sequence[bytes]:
         """The roots of all tensors in a round's messages. They are read from the announcements on the shelf,
