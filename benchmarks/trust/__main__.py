@@ -7,7 +7,7 @@ docs/economics.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from benchmarks.environment import where
 from benchmarks.measure import Row
 from benchmarks.trust.life import BUDGET, Life, amounts
 from benchmarks.trust.market import market
-from benchmarks.trust.price import report
+from benchmarks.trust.price import lacking, report
 from benchmarks.trust.records import Chain, Record
 from protocol.chain.parameters import TOKEN
 from sim.trust_table import GOAL, MEASURED, SEGMENTS
@@ -26,10 +26,11 @@ TASKS: Final = 5
 LOOKED: Final = 3
 """The least number of looks. If the first `TASKS` tasks have fewer, further tasks are played with the look
 chance `OFTEN`, because with the terms' chance of 8 %, about thirteen tasks would be needed. A look's fee and
-duration do not depend on the chance.
+duration do not depend on the chance. If every task has looks, further tasks are played until one has none.
 """
 OFTEN: Final = 5_000
 MOST: Final = 20
+MORE_LOOKS: Final = f"{LOOKED} looks"
 
 
 def main() -> None:
@@ -42,18 +43,28 @@ def main() -> None:
 
 
 def measure() -> dict[str, Any]:
-    """Play and measure. Raises RuntimeError if even `MOST` tasks have too few looks."""
+    """Play and measure. Raises RuntimeError if `MOST` tasks have too few looks, or if all of them have looks."""
     records: list[Record] = []
+    often = 0
     with market() as playing:
         life, chain = Life(playing), Chain(playing)
         first = chain.before()
-        while len(records) < TASKS or sum(record.looks for record in records) < LOOKED:
+        while wanted := missing(records):
             if len(records) == MOST:
-                raise RuntimeError(f"expected {LOOKED} looks in {MOST} tasks, got fewer; run it again")
-            lived = life.play(OFTEN if len(records) >= TASKS else None)
+                raise RuntimeError(f"expected {wanted} in {MOST} tasks, got fewer; run it again")
+            more = wanted == MORE_LOOKS
+            often += more
+            lived = life.play(OFTEN if more else None)
             records.append(chain.record(lived, BUDGET * TOKEN))
             print(f"task {len(records)}: {records[-1].looks} looks", flush=True)
-    return {**report(records, first), "of them looked at more often": max(0, len(records) - TASKS)}
+    return {**report(records, first), "of them looked at more often": often}
+
+
+def missing(records: Sequence[Record]) -> str:
+    """What must still be played, in words; "" if nothing is missing."""
+    if len(records) < TASKS:
+        return f"{TASKS} tasks"
+    return MORE_LOOKS if sum(record.looks for record in records) < LOOKED else lacking(records)
 
 
 def rows() -> list[Row]:

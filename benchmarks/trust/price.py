@@ -54,8 +54,19 @@ class Duty:
     counted: float
 
 
+class TooFewTasks(ValueError):
+    """No task with looks was played, or none without looks, so there is no mean over such tasks."""
+
+
+def lacking(records: Sequence[Record]) -> str:
+    """The kind of task that must still be played before there is a price, in words; "" if there is none."""
+    if not any(record.looks for record in records):
+        return "a task with looks"
+    return "a task without looks" if all(record.looks for record in records) else ""
+
+
 def parts(records: Sequence[Record]) -> list[Part]:
-    """All parts of the price, and their sum."""
+    """All parts of the price, and their sum. Raises TooFewTasks."""
     made, setting = amounts(), ROLLUP.setting(BUDGET, TRAINING_DAYS)
     looked, draws = (
         expected_looks(made.look_chance, made.slots),
@@ -125,14 +136,17 @@ def _uncounted(records: Sequence[Record]) -> float:
 
 
 def audit_days(records: Sequence[Record]) -> float:
-    """Expected days from the submission to the settlement."""
+    """Expected days from the submission to the settlement. Raises TooFewTasks."""
     return _expected(records, lambda record: record.seconds) / 86_400
 
 
 def _expected(records: Sequence[Record], what: Callable[[Record], float]) -> float:
     """A weighted sum of two means: the mean over tasks with looks, and the mean over tasks without looks. The
-    weights are the probabilities that a task has looks or has none, which follow from the terms.
+    weights are the probabilities that a task has looks or has none, which follow from the terms. Raises
+    TooFewTasks.
     """
+    if lacks := lacking(records):
+        raise TooFewTasks(f"expected {lacks}, got none among {len(records)} tasks; play further ones")
     made = amounts()
     none = float((1 - Fraction(made.look_chance, RATE_OF_ALL)) ** made.slots)
     plain = mean(what(record) for record in records if not record.looks)
@@ -145,7 +159,9 @@ def _capital(token_seconds: float) -> float:
 
 
 def report(records: Sequence[Record], first: Gas) -> dict[str, Any]:
-    """The measured values of docs/trust.json; `first` is the gas used before the first task."""
+    """The measured values of docs/trust.json; `first` is the gas used before the first task. Raises
+    TooFewTasks.
+    """
     return {
         "tasks": len(records),
         "looks": sum(record.looks for record in records),

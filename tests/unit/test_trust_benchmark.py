@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.trust.price import duties, parts
+from benchmarks.trust.__main__ import LOOKED, MORE_LOOKS, TASKS, missing
+from benchmarks.trust.price import TooFewTasks, audit_days, duties, parts
 from benchmarks.trust.records import Record
 from protocol.chain.parameters import TOKEN
 from sim.trust_table import DAY, MEASURED, PARTS, ROLLUP, measured_lines
@@ -54,6 +55,20 @@ def test_capital_is_what_was_locked_for_as_long_as_it_was() -> None:
     capital = next(part for part in parts([record(0), record(2)]) if part.name == "capital")
     stake = priced.amounts.stake * 5 / 365 / 10
     assert capital.measured > 100 * stake / (1_000 * TOKEN)
+
+
+@pytest.mark.parametrize(("looks", "lacks"), [(0, "with looks"), (2, "without looks")])
+def test_a_price_needs_tasks_with_looks_and_tasks_without(looks: int, lacks: str) -> None:
+    with pytest.raises(TooFewTasks, match=f"expected a task {lacks}, got none among 3 tasks"):
+        audit_days([record(looks)] * 3)
+
+
+def test_tasks_are_played_until_there_is_a_price() -> None:
+    assert missing([record(2)] * (TASKS - 1)) == f"{TASKS} tasks"
+    assert missing([record(0)] * TASKS) == MORE_LOOKS
+    assert missing([record(LOOKED)] * TASKS) == "a task without looks"
+    assert missing([record(LOOKED)] * TASKS + [record(0)]) == ""
+    assert missing([record(LOOKED)] + [record(0)] * (TASKS - 1)) == ""
 
 
 def test_gas_is_by_what_it_was_for() -> None:
