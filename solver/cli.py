@@ -89,7 +89,7 @@ def run(
         from protocol.node.settings import load
         from solver.control import require_alone
         from solver.database import Database
-        from solver.gpu import read_gpus, watts
+        from solver.gpu import powered, read_gpus
         from solver.machine import machine_of
         from solver.node import SolverNode
         from solver.places import Places, has_own_memory, memory_of, placed
@@ -113,7 +113,7 @@ def run(
     require_alone(home_folder)  # before anything is created there; the node checks again
     started = start(settings, log_json, verbose, settings.training_devices)
     if started.on_gpus:
-        settings = settings.with_gpus(watts(read_gpus(), len(started.names)))
+        settings = powered(settings, read_gpus(), len(started.names))
     places = Places(settings.training_devices, memory_of, has_own_memory)
     strategy = Strategy(executor=placed(started.executors, places))
     progress = Progress(bar=sys.stderr.isatty() and not log_json)

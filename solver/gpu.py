@@ -8,6 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from protocol.node.logs import get
+
+if TYPE_CHECKING:
+    from solver.settings import SolverSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +56,24 @@ def watts(readings: list[Reading], devices: int) -> float | None:
     """The most watts that `devices` of these GPUs may draw together: the sum of the `devices` highest limits.
     A GPU that does not report its limit is not counted. None if no GPU reports its limit.
     """
-    limits = sorted((one.power_limit for one in readings if one.power_limit is not None), reverse=True)
+    limits = sorted(_limits(readings), reverse=True)
     return sum(limits[:devices]) if limits else None
+
+
+def powered(settings: SolverSettings, readings: list[Reading], devices: int) -> SolverSettings:
+    """The settings with the power of `devices` of these GPUs, unless the operator has set `watts`. If too few
+    GPUs report their limit, logs how many are not counted, because bids then leave out their power.
+    """
+    found = settings.with_gpus(watts(readings, devices))
+    uncounted = max(0, devices - len(_limits(readings)))
+    if uncounted and "watts" not in settings.model_fields_set:
+        get("solver.gpu").warning(
+            "GPUs do not report their power and are not counted: set `watts`",
+            uncounted=uncounted,
+            gpus=devices,
+            watts=found.watts,
+        )
+    return found
 
 
 def driver() -> str | None:
@@ -73,6 +95,10 @@ def driver() -> str | None:
 def describe(readings: list[Reading]) -> str:
     """The readings in one line of words."""
     return "; ".join(map(str, readings)) if readings else "no GPU: training on the CPU"
+
+
+def _limits(readings: list[Reading]) -> list[float]:
+    return [one.power_limit for one in readings if one.power_limit is not None]
 
 
 def _read(index: int) -> Reading:
