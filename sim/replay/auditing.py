@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -86,9 +86,9 @@ class Auditing:
         return account
 
     def ask_for_looks(self, level: int, candidates: Sequence[int], looks: int) -> None:
-        """Prepare for the attestation that will request the draw of the looks on `level`. If the scenario
-        wants this draw to pick particular looks, wait for a time at which this attestation leads to them.
-        Otherwise do not wait.
+        """Prepare for the next transaction, which will request the draw of the looks on `level`. If the
+        scenario wants this draw to pick particular looks, wait for a time at which this transaction leads to
+        them. Otherwise do not wait.
 
         `looks` is the number of looks picked on all lower levels.
         """
@@ -171,15 +171,15 @@ class Auditing:
         audit = self.stage.referee.audit
         return [seat for seat in (*audit.seats(self.task), *audit.looks(self.task)) if not seat.is_empty]
 
-    def execute(self) -> bytes:
-        """Execute the draw and return its seed, which must be the same here and on the chain."""
+    def execute(self, prepare: Callable[[bytes], None] = lambda _seed: None) -> bytes:
+        """Execute the draw and return its seed, which must be the same here and on the chain. `prepare` is
+        called with the seed before the draw's transaction.
+        """
         stage, client = self.stage, self.stage.referee
         first = client.audit.first_draw()
         stage.same("the first draw of the queue", self.task, first and first.task)
         assert first is not None
         stage.until(client.deployment.beacon.time_of(first.round))
-        done = execute_first_draw(client, signature)
-        assert done is not None  # Nobody else executes draws on this chain.
         self.owed = False
         root = client.market.task(self.task).root
         seed = seed_of(
@@ -190,5 +190,8 @@ class Auditing:
             first.number,
             word(signature(first.round)),
         )
+        prepare(seed)
+        done = execute_first_draw(client, signature)
+        assert done is not None  # Nobody else executes draws on this chain.
         stage.same("seed of a draw", seed, client.audit.event(done[1], "Drawn").arguments["seed"])
         return seed

@@ -20,6 +20,7 @@ from sim.agents.verifiers import (
     Trusting,
     Verifier,
 )
+from sim.mechanism.arrays import Flags
 from sim.replay.scenario import Scenario, market_of, story
 from sim.units import TOKEN
 
@@ -48,8 +49,18 @@ class Drowsy(Careless):
 
     def look(self, looks: Seats) -> Check:
         """Act as an honest looker, except in slot 0."""
-        slots = np.arange(len(looks.served))[:, None]
-        return super().look(looks).where(slots > 0)
+        return super().look(looks).where(_not_first(looks))
+
+
+@dataclass(frozen=True)
+class Dozing(Verifier):
+    """An honest verifier that is silent as the looker of slot 0 on each level."""
+
+    name = "dozing"
+
+    def look(self, looks: Seats) -> Check:
+        """Act as an honest looker, except in slot 0."""
+        return super().look(looks).where(_not_first(looks))
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,12 @@ class Patient(Slandering):
     def look(self, looks: Seats) -> Check:
         """Act as an honest looker."""
         return Verifier.check(self, looks)
+
+
+def _not_first(looks: Seats) -> Flags:
+    """All looks but that of slot 0."""
+    slots: Flags = np.arange(len(looks.served))[:, None] > 0
+    return slots
 
 
 def _looked(
@@ -119,6 +136,14 @@ LOOKED: Final = (
         Verifier(),
         verifiers=2,
         terms={"verifiers": 1},
+    ),
+    _looked(
+        "nobody_looks_again",
+        "a looker is silent and nobody is left for its look, so the draw that finds nobody asks for the next level",
+        Dozing(),
+        verifiers=6,
+        picked=((0, 1, 2, 3, 4), (2,)),
+        terms={"verifiers": 1, "look_chance": 0.5, "segments": 8, "segments_per_verifier": 8},
     ),
     _looked(
         "moot",

@@ -106,11 +106,16 @@ class Looking:
     def _redraw(self, asked: Sequence[int]) -> None:
         self._stage.same("looks that are drawn again", sorted(asked), sorted(self._awaited))
         self._silence(again=True)
-        seed = self._auditing.execute()
+        drawn: list[int] = []
+
+        def prepare(seed: bytes) -> None:
+            drawn[:] = found(words(seed), self._stage.slots, len(asked), self._auditing.accounts)
+            if all(each == NOBODY for each in drawn):  # then this draw's transaction ends the level
+                self._ask_for_more()
+
+        self._auditing.execute(prepare)
         self._awaited = {}
-        self._seat(asked, found(words(seed), self._stage.slots, len(asked), self._auditing.accounts))
-        if not self._awaited:
-            self._ask_for_more()
+        self._seat(asked, drawn)
         self._stage.books.redrawn()
         self._stage.booked(f"task {self._task}: looks drawn again")
 

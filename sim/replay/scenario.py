@@ -37,7 +37,7 @@ class Scenario:
     exactly these segments. If this is empty, any segments will do.
     """
     picked: tuple[tuple[int, ...], ...] = ()
-    """For each level of looks, the slots that the first draw of this level must pick. The attestation that
+    """For each level of looks, the slots that the first draw of this level must pick. The transaction that
     requests this draw is sent at a time that makes the draw pick them. Levels beyond the last entry may pick
     any slots.
     """

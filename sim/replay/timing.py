@@ -33,7 +33,7 @@ def submission(client: Client, task: int, root: bytes, segments: int, wanted: Wa
 def attestation(
     client: Client, task: int, candidates: Sequence[int], chance: int, room: int, wanted: Sequence[int]
 ) -> int:
-    """The earliest time after the present one, in seconds, at which the last attestation of a level leads to
+    """The earliest time after the present one, in seconds, at which the transaction that ends a level leads to
     looks at exactly the wanted slots.
     """
     root, number = client.market.task(task).root, client.audit.audit(task).draws + 1

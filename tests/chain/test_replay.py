@@ -316,6 +316,19 @@ def test_a_look_that_nobody_is_found_for_costs_nothing(replayed: Replayed) -> No
     assert burned(ended) == 0
 
 
+def test_a_draw_that_finds_nobody_again_asks_for_the_next_level(replayed: Replayed) -> None:
+    """One account has a seat, and all five others have a look of level 1. One of them is silent. The draw of
+    its look finds nobody, and asks for looks of level 2 at that time; nobody is found for them either.
+    """
+    ended, amounts = played(replayed, "nobody_looks_again")
+    levels = [event for event in ended.events if ": looks of level" in event and "drawn" in event]
+    assert [event.split(" at slots ")[1] for event in levels] == ["[0, 1, 2, 3, 4]", "[2]"]
+    lost = 8 * amounts.audit_fee + amounts.draw_fee
+    assert verifiers(ended) == [-lost] + [amounts.audit_fee] * 4 + [8 * amounts.audit_fee]
+    assert of(ended, "drawer") == 4 * amounts.draw_fee
+    assert burned(ended) == 8 * amounts.audit_fee
+
+
 def test_a_conviction_gives_an_open_accusations_bond_to_the_accused(replayed: Replayed) -> None:
     """Two seats with one look each: one look convicts the solver, the other has accused a correct seat."""
     ended, amounts = played(replayed, "moot")
