@@ -2,7 +2,7 @@
 
 It follows audit.md section 2, contracts/src/AuditBoard.sol and libraries/Pool.sol. `protocol.tasks.draws`
 computes seeds, segments and picks. This module finds the accounts, assuming that nobody resigns during a
-task.
+task. The table `fills` of `tests/vectors/draws.json` has accounts that both this module and the board find.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ def looked(seed: bytes, candidates: Sequence[int], chance: int, room: int) -> tu
 
 def found(stream: Iterator[int], slots: Sequence[int], seats: int, bound: Collection[int]) -> list[int]:
     """The accounts of the `seats` requested seats, in order. A seat gets NOBODY if all 32 slots tried for it
-    belong to accounts that are bound or already drawn, or if the draw has already tried 256 slots.
+    belong to accounts that are bound or already drawn, if the draw has already tried 256 slots, or if there
+    are no slots.
     """
     held, taken = holders(slots), set(bound)
-    every = (held[below(stream, len(held))] for _ in range(TRIES_OF_DRAW))
+    every = (held[below(stream, len(held))] for _ in range(TRIES_OF_DRAW if held else 0))
     drawn: list[int] = []
     for _ in range(seats):
         tried = islice(every, TRIES)

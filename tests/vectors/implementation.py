@@ -152,6 +152,14 @@ class Draws(Protocol):
     def picks(self, seed: bytes, candidates: Sequence[int], look_chance: int, room: int) -> list[int]:
         """The candidates that a draw of looks picks, at most `room` of them."""
 
+    def accounts(
+        self, seed: bytes, levels: Sequence[int], able: Sequence[bool], least_level: int, seats: int
+    ) -> list[int]:
+        """The number of the account in each seat of a draw, counted from 1; 0 if the seat stays empty. The
+        accounts have registered in the order of `levels`, `able` says which can be drawn, and the stakes of
+        levels from `least_level` on cover the seat's lock.
+        """
+
 
 class Digests(Protocol):
     """audit.md sections 4 to 7."""

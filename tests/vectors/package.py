@@ -38,6 +38,8 @@ from protocol.tasks import draws
 from protocol.tasks.bidding import ladder, least_undercut
 from protocol.tasks.bundles import BundleError, committed_terms, load_bundle
 from protocol.tasks.economics import Audit, escape_chance, minimum_stake, missed_chance
+from sim.mechanism.draw import NOBODY
+from sim.replay.drawing import found
 from tests import bls
 from tests.vectors import implementation
 from tests.vectors.elementary_errors import kernel
@@ -243,6 +245,14 @@ class Package:
 
     def picks(self, seed: bytes, candidates: Sequence[int], look_chance: int, room: int) -> list[int]:
         return draws.picks(seed, candidates, look_chance, room)
+
+    def accounts(
+        self, seed: bytes, levels: Sequence[int], able: Sequence[bool], least_level: int, seats: int
+    ) -> list[int]:
+        covering = [number for number, level in enumerate(levels) if level >= least_level]
+        bound = [place for place, number in enumerate(covering) if not able[number]]
+        drawn = found(draws.words(seed), [1 << levels[number] for number in covering], seats, bound)
+        return [0 if place == NOBODY else covering[place] + 1 for place in drawn]
 
     # -------------------------------------------------------------- digests
 

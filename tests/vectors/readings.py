@@ -377,10 +377,10 @@ def _last_column(table: list[dict[str, int]], method: str) -> Iterator[Case]:
 
 def draws() -> Iterator[tuple[str, Iterator[Case]]]:
     """The sections of draws.json. The draws of seats are columns at the file's top level; the picks of looks
-    are the table `picks`.
+    are the table `picks`, and the accounts of seats are the table `fills`.
     """
     file = load("draws.json")
-    table = rows({name: column for name, column in file.items() if name != "picks"})
+    table = rows({name: column for name, column in file.items() if name not in ("picks", "fills")})
 
     def seats() -> Iterator[Case]:
         for k, row in enumerate(table):
@@ -399,7 +399,17 @@ def draws() -> Iterator[tuple[str, Iterator[Case]]]:
             yield Case(k, "picks", given, _bits(row["picked"]))
 
     yield "draws", seats()
+
+    def fills() -> Iterator[Case]:
+        for k, row in enumerate(rows(file["fills"])):
+            first = (row["chain"], row["board"], row["task"], row["root"], 1, row["word"])
+            yield Case(k, "draw_seed", first, row["seed"])
+            able = [bool(row["able"] >> number & 1) for number in range(len(row["levels"]))]
+            given = (row["seed"], list(row["levels"]), able, row["least_level"], row["seats"])
+            yield Case(k, "accounts", given, numbers(row["accounts"]))
+
     yield "picks", picks()
+    yield "fills", fills()
 
 
 def _bits(number: int) -> list[int]:
