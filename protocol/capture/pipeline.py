@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from protocol.capture.analysis.intervals import Interval
-from protocol.capture.analysis.ranges import bounds_of_written, require_ranges
+from protocol.capture.analysis.ranges import bounds_of_shared, bounds_of_written, require_ranges
 from protocol.capture.analysis.roles import Bits, roles_of, table_of
 from protocol.capture.assembly.accumulation import accumulated
 from protocol.capture.assembly.batch import Drawing
@@ -285,8 +285,7 @@ def _all_traced(
         if step is not None:
             with problems.collected():
                 moving = _bounds_of_moving(place, phases, found, data, told)
-                # A counter may be incremented in every phase.
-                require_ranges(step, data.committed, told.steps * len(phases), moving)
+                require_ranges(step, data.committed, phases[place].times(told.steps), moving)
     return found
 
 
@@ -297,20 +296,23 @@ def _bounds_of_moving(
     data: _Data,
     told: _Options,
 ) -> dict[str, Interval]:
-    """Bounds of the integer buffers that exactly one phase writes, other than the phase at place `reader`.
-    The bounds hold whenever the reader acts.
+    """Bounds of the integer buffers that phases other than the one at place `reader` write, alone or with
+    others. The bounds hold whenever the reader acts.
     """
-    writers = Counter(name for step in traced if step is not None for name in step.written)
-    found: dict[str, Interval] = {}
+    whole = [step for step in traced if step is not None]
+    # An accumulated buffer is written once per micro-batch, not once per step.
+    units = [dict.fromkeys(accumulated(step), told.drawing.micro_batches) for step in whole]
+    writers = Counter(name for step in whole for name in step.written)
+    own = sum(step is not None for step in traced[:reader])
+    found = bounds_of_shared(whole, data.committed, told.steps, units)[own]
     for place, (phase, step) in enumerate(zip(phases, traced, strict=True)):
         if step is None or place == reader:
             continue
         # A later phase has not yet acted in the reader's last step.
         times = phase.times(told.steps if place < reader else told.steps - 1)
-        units = accumulated(step)  # written once per micro-batch, not once per step
         once = bounds_of_written(step, data.committed, times + 1)
         often = bounds_of_written(step, data.committed, times * told.drawing.micro_batches + 1)
-        both = {name: often[name] if name in units else bounds for name, bounds in once.items()}
+        both = {name: often[name] if name in accumulated(step) else bounds for name, bounds in once.items()}
         found |= {name: bounds for name, bounds in both.items() if writers[name] == 1}
     return found
 

@@ -1,8 +1,12 @@
-"""Bounds of the integer buffers that a step writes, such as counters. The bounds hold over all steps of a task."""
+"""Bounds of the integer buffers that a step writes, such as counters. The bounds hold over all steps of a task.
+
+`ranges` decides which buffers are widened together: those of one phase, or those that several phases write.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 from torch import Tensor
 from torch.fx import Graph, Node
@@ -11,6 +15,7 @@ from protocol.capture.analysis.intervals import FULL, UNKNOWN, Interval, hull
 from protocol.capture.analysis.transfers import bounds_of
 
 Buffers = dict[Node, Interval]
+Key = TypeVar("Key")
 ROUNDS = 3
 """The number of steps over which the bounds are widened, to see whether they stop growing."""
 
@@ -32,39 +37,53 @@ def bounds_over_steps(
     if not counters:
         return {}
     first = {node: Interval(int(t.min()), int(t.max())) for node, (t, _) in counters.items()}
-    part = _above(graph, [new for _, new in counters.values()])
 
     def after(bounds: Buffers) -> Buffers:
-        values = {**known, **bounds}
-        for node in part:
-            if node.op == "call_function":
-                values[node] = bounds_of(node, values)
-            else:
-                values.setdefault(node, UNKNOWN)
-        return {node: values[new] for node, (_, new) in counters.items()}
+        return dict(
+            zip(counters, bounds_after(graph, {**known, **bounds}, [n for _, n in counters.values()]))
+        )
 
-    reached = first
+    return widened(first, after, steps)
+
+
+def bounds_after(graph: Graph, known: Mapping[Node, Interval], nodes: list[Node]) -> list[Interval]:
+    """The bounds of `nodes` of `graph`. `known` has the bounds of the placeholders."""
+    values = dict(known)
+    for node in _above(graph, nodes):
+        if node.op == "call_function":
+            values[node] = bounds_of(node, values)
+        else:
+            values.setdefault(node, UNKNOWN)
+    return [values[node] for node in nodes]
+
+
+def widened(
+    first: Mapping[Key, Interval], after: Callable[[dict[Key, Interval]], dict[Key, Interval]], steps: int
+) -> dict[Key, Interval]:
+    """Bounds that hold before every one of `steps` steps, by the three cases of `bounds_over_steps`. `first` holds
+    before the first step, and `after` maps bounds before a step to bounds after it.
+    """
+    reached = dict(first)
     for _ in range(ROUNDS):
-        wider = {
-            node: hull([bounds, new]) for (node, bounds), new in zip(reached.items(), after(reached).values())
-        }
+        new = after(reached)
+        wider = {key: hull([bounds, new[key]]) for key, bounds in reached.items()}
         if wider == reached:
             return reached
         reached = wider
-    once = after(first)
+    once = after(dict(first))
 
-    def at(step: int) -> Buffers:
+    def at(step: int) -> dict[Key, Interval]:
         return {
-            node: Interval(
-                bounds.low + step * min(0, once[node].low - bounds.low),
-                bounds.high + step * max(0, once[node].high - bounds.high),
+            key: Interval(
+                bounds.low + step * min(0, once[key].low - bounds.low),
+                bounds.high + step * max(0, once[key].high - bounds.high),
             )
-            for node, bounds in first.items()
+            for key, bounds in first.items()
         }
 
     for step in _doubling(steps - 1):
         following = at(step + 1)
-        if not all(new.inside(following[node]) for node, new in after(at(step)).items()):
+        if not all(new.inside(following[key]) for key, new in after(at(step)).items()):
             return dict.fromkeys(first, FULL)
     return at(steps - 1)
 

@@ -18,7 +18,8 @@ Two cases are left to the preflight, which compares a few steps:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntFlag
 
 import torch
@@ -32,9 +33,9 @@ from protocol.capture.analysis.checks import (
     not_examined,
     too_wide,
 )
-from protocol.capture.analysis.counters import bounds_over_steps
+from protocol.capture.analysis.counters import bounds_after, bounds_over_steps, widened
 from protocol.capture.analysis.indices import Index, indices_of
-from protocol.capture.analysis.intervals import BIT, FULL, UNKNOWN, Interval
+from protocol.capture.analysis.intervals import BIT, FULL, UNKNOWN, Interval, hull
 from protocol.capture.analysis.rows import Found, Rows
 from protocol.capture.analysis.transfers import TRANSFERS, bounds_of, is_integer
 from protocol.capture.errors import CaptureError, Problem, Problems
@@ -68,7 +69,7 @@ def require_ranges(
     moving: Mapping[str, Interval] | None = None,
 ) -> None:
     """Refuse indices that torch refuses, and int64 values beyond 32 bits, in `steps` steps on the committed
-    `dataset`. `moving` has bounds of integer buffers that only other phases write; buffers that it lacks may
+    `dataset`. `moving` has bounds of integer buffers that other phases write; those of them that it lacks may
     hold any i32.
 
     The `CaptureError` names the line of each problem. If the value depends only on the dataset, the error
@@ -81,9 +82,44 @@ def bounds_of_written(
     traced: TracedStep, dataset: Mapping[str, Tensor], steps: int
 ) -> Mapping[str, Interval]:
     """Bounds of the integer buffers that the step writes, by name. The bounds hold before every one of
-    `steps` steps.
+    `steps` steps. A buffer that another phase writes as well may hold any i32.
     """
     return _Ranges(traced, dataset, steps, {}).written
+
+
+def bounds_of_shared(
+    phases: Sequence[TracedStep],
+    dataset: Mapping[str, Tensor],
+    steps: int,
+    units: Sequence[Mapping[str, int]],
+) -> list[dict[str, Interval]]:
+    """For each of the `phases`: bounds of the integer buffers that more than one of them writes, by name. The
+    bounds hold whenever the phase acts in one of `steps` steps, whether or not each of the others acts.
+
+    `units` has, for each phase, how often it writes a buffer in one step; a name that it lacks stands for 1.
+    """
+    writers = Counter(name for traced in phases for name in traced.written)
+    first = {
+        name: Interval(int(t.min()), int(t.max()))
+        for traced in phases
+        for name, t in traced.buffers.items()
+        if writers[name] > 1 and not t.is_floating_point()
+    }
+    if not first:
+        return [{} for _ in phases]
+    graphs = [_Ranges(traced, dataset, steps, {}) for traced in phases]
+
+    def after(bounds: dict[str, Interval], acting: int = len(phases)) -> dict[str, Interval]:
+        """The bounds after the first `acting` phases, given those before the step."""
+        for ranges, often in zip(graphs[:acting], units):
+            for name, new in ranges.after(bounds).items():
+                old, times = bounds[name], often.get(name, 1)
+                low, high = old.low + times * (new.low - old.low), old.high + times * (new.high - old.high)
+                bounds = bounds | {name: hull([old, Interval(low, high)])}
+        return bounds
+
+    begun = widened(first, after, steps)
+    return [after(begun, acting) for acting in range(len(phases))]
 
 
 class _Ranges:
@@ -111,25 +147,35 @@ class _Ranges:
         elsewhere = {
             buffers[name]: moving.get(name, BIT if t.dtype is torch.bool else FULL)
             for name, t in traced.buffers.items()
-            if name in traced.moving and name not in traced.written and not t.is_floating_point()
+            if name in traced.moving and not t.is_floating_point()
         }
         self.bounds |= elsewhere
         outputs: tuple[Node, ...] = traced.graph.output_node().args[0]  # type: ignore[assignment]
         after = outputs[len(outputs) - len(traced.written) :]
-        counters = {
-            buffers[name]: (traced.buffers[name], new)
+        written = {
+            name: new
             for name, new in zip(traced.written, after)
             if not traced.buffers[name].is_floating_point()
         }
-        self.bounds |= bounds_over_steps(traced.graph, self.bounds, counters, steps)
-        self.written = {
-            name: self.bounds[buffers[name]] for name in traced.written if buffers[name] in counters
+        counters = {
+            buffers[name]: (traced.buffers[name], new)
+            for name, new in written.items()
+            if name not in traced.moving
         }
+        self.bounds |= bounds_over_steps(traced.graph, self.bounds, counters, steps)
+        self.written = {name: self.bounds[buffers[name]] for name in written}
+        self._shared = {name: (buffers[name], new) for name, new in written.items() if name in traced.moving}
         self.origins = dict.fromkeys(holders, Origin.TRAINED) | dict.fromkeys(constants, Origin.NOTHING)
         self.origins |= dict.fromkeys(batch, Origin.DATASET)
         self.origins |= dict.fromkeys((*counters, *elsewhere), Origin.COUNTERS)
         self.checked: set[tuple[Node, Interval, int | None]] = set()
         self.problems = Problems()
+
+    def after(self, bounds: Mapping[str, Interval]) -> dict[str, Interval]:
+        """Bounds of the buffers that the graph and another phase write, after the graph, given `bounds` before it."""
+        known = self.bounds | {old: bounds[name] for name, (old, _) in self._shared.items()}
+        found = bounds_after(self.graph, known, [new for _, new in self._shared.values()])
+        return dict(zip(self._shared, found))
 
     def check(self) -> Problems:
         """Check every node, and return all problems in the order of the graph."""

@@ -312,3 +312,96 @@ def test_a_phase_reads_what_another_phase_counts(
         state = step.step(state)
     assert state["n"] == steps * options.get("micro_batches", 1)
     assert state["metric.read.loss"] > 0
+
+
+def both_counting(
+    by: tuple[int, int], size: int, model: Counted | None = None, **options: int
+) -> tuple[list[Phase], CapturedStep]:
+    """Two phases that add to one counter, `by` so much each. The loss of the second is multiplied by the entry
+    of a table of `size` numbers at the counter. Also the step of these phases, with four steps.
+    """
+    own = model or Counted()
+    own.register_buffer("table", torch.arange(1.0, size + 1))
+
+    def counting_too(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        assert isinstance(model, Counted)
+        model.n += by[0]
+        return squared(model.a, batch)
+
+    def reading(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        assert isinstance(model, Counted)
+        model.n += by[1]
+        return squared(model.b, batch) * factor_from_table(model)
+
+    phases = [
+        Phase("count", counting_too, torch.optim.SGD(own.a.parameters(), lr=0.01)),
+        Phase("read", reading, torch.optim.SGD(own.b.parameters(), lr=0.01)),
+    ]
+    step = capture_phases(own, phases, data(), batch_size=BATCH, steps=4, bits=BITS, **options)  # type: ignore[arg-type]
+    return phases, step
+
+
+@pytest.mark.parametrize(
+    ("by", "options", "bounds"),
+    [
+        ((1, 0), {}, "0 to 4"),
+        ((10, 1), {}, "1 to 44"),
+        ((-10, 1), {}, "-39 to 4"),
+        ((10, 1), {"micro_batches": 2}, "1 to 84"),
+    ],
+)
+def test_an_index_that_two_phases_count_beyond_a_table_is_refused(
+    by: tuple[int, int], options: dict[str, int], bounds: str
+) -> None:
+    match = rf"may give aten\.index_select\.default any index from {bounds}; torch allows 0 to 2"
+    with pytest.raises(CaptureError, match=match):
+        both_counting(by, 3, **options)
+
+
+def test_a_phase_reads_what_two_phases_count() -> None:
+    _, step = both_counting((10, 1), 45)
+    state = step.initial_state(1)
+    model = Counted()
+    phases, _ = both_counting((10, 1), 45, model)
+    for number in range(4):
+        batch = {name: t[rows(state["key"], number)] for name, t in data().items()}
+        for phase in phases:
+            phase.optimizer.zero_grad()
+            loss = phase.objective(model, batch)
+            assert isinstance(loss, Tensor)
+            loss.backward()
+            phase.optimizer.step()
+        state = step.step(state)
+    assert state["n"] == model.n == 44
+    for name, p in model.named_parameters():
+        torch.testing.assert_close(state[name], p.detach(), rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_a_third_phase_reads_what_two_phases_count() -> None:
+    """The counter is at most 8, since both count in each of four steps before the third reads."""
+
+    def of_three(size: int) -> CapturedStep:
+        model = Counted()
+        model.register_buffer("table", torch.arange(1.0, size + 1))
+        model.c = nn.Linear(2, 1)
+
+        def reading(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+            return squared(model.c, batch) * factor_from_table(model)
+
+        def counting_by(layer: nn.Module) -> Callable[[nn.Module, Mapping[str, Tensor]], Tensor]:
+            def counting(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+                model.n += 1
+                return squared(layer, batch)
+
+            return counting
+
+        phases = [
+            Phase("one", counting_by(model.a), torch.optim.SGD(model.a.parameters(), lr=0.1)),
+            Phase("two", counting_by(model.b), torch.optim.SGD(model.b.parameters(), lr=0.1)),
+            Phase("read", reading, torch.optim.SGD(model.c.parameters(), lr=0.1)),
+        ]
+        return capture_phases(model, phases, data(), batch_size=BATCH, steps=4)
+
+    assert of_three(9).initial_state(1)["n"] == 0
+    with pytest.raises(CaptureError, match="any index from 0 to 8; torch allows 0 to 7"):
+        of_three(8)
