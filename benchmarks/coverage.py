@@ -49,8 +49,9 @@ axes unless it says otherwise.
 
 `capture` traces the submitter's code, runs two steps of it and watches what Python keeps. It does not see:
 
-- what objects of an installed package hold, unless model or objective refer to them. Of a package's modules it watches
-  numbers, texts and lengths of containers, where the submitter's code names them or a function that it calls does;
+- what objects of an installed package hold, unless model, objective or optimiser refer to them, and what its classes
+  hold, except optimisers' classes. Of a package's modules it watches numbers, texts and lengths of containers, where
+  the submitter's code names them or a function that it calls does;
 - Python objects of model and objective beyond the first 200,000; a note says where they begin;
 - shortcuts that code of an installed package takes unless `torch.compiler.is_compiling()`: a package is trusted to
   compute the same without them. The submitter's own code gets the answer that it gets outside `capture`;

@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from protocol.capture.inputs.python_values import (
     CACHED,
@@ -311,12 +312,12 @@ class PythonState:
         return [(where, function.__wrapped__), *((f"a result of {where}", x) for x in held)]
 
     def _class(self, class_: type) -> Items:
-        """For a class that the submitter wrote: its attributes, and the objects that its methods refer to. A
-        class of an installed package may have other users. So it is examined only if it is an `nn.Module`
-        class, and then only its methods are examined.
+        """For a class that the submitter wrote, and for any optimiser's class outside torch: its attributes,
+        and the objects that its methods refer to. Any other class of an installed package may have other users.
+        So it is examined only if it is an `nn.Module` class, and then only its methods are examined.
         """
         file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
-        installed = is_installed(file)
+        installed = is_installed(file) and not issubclass(class_, Optimizer)
         if in_library(file) or (installed and not issubclass(class_, nn.Module)):
             return ()
         found: list[tuple[str, Any]] = [(c.__name__, c) for c in (type(class_), *class_.__bases__)]

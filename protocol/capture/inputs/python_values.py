@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.optim import Optimizer
 
 KINDS = (OrderedDict, dict, list, deque, set)
 """The types of containers that change in place. A container may belong to a subclass of one of these types,
@@ -61,9 +62,9 @@ def is_installed(path: str) -> bool:
 
 
 def is_own(value: Any) -> bool:
-    """Whether the contents of a value are restored. They are restored for containers, torch modules and the
-    submitter's own objects. Any other object of a library may have users besides the step, so it is only
-    compared.
+    """Whether the contents of a value are restored. They are restored for containers, torch modules,
+    optimisers' classes and the submitter's own objects. Any other object of a library may have users besides
+    the step, so it is only compared.
     """
     if isinstance(
         value,
@@ -85,6 +86,8 @@ def is_own(value: Any) -> bool:
         return not is_installed(value.__code__.co_filename)
     if isinstance(value, Iterator | weakref.ref):
         return False
+    if isinstance(value, type) and issubclass(value, Optimizer):
+        return True
     class_ = value if isinstance(value, type) else type(value)
     file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
     return not in_library(file) and not is_installed(file)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
+from pathlib import Path
 from types import MethodType, SimpleNamespace
 from typing import Any
 
@@ -605,6 +608,95 @@ def test_a_count_outside_the_state_is_refused_and_restored(kind: type[Elsewhere]
     with pytest.raises(CaptureError, match=f"{kind.__name__} changes"):
         captured(model, squares, optimizer)
     assert (optimizer.now(), [dict(vars(p)) for p in model.parameters()]) == before
+
+
+INSTALLED = """
+import torch
+
+calls = 0
+
+
+class Base(torch.optim.Optimizer):
+    def __init__(self, params):
+        super().__init__(params, {"lr": 0.01})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        rate = 0.01 if self.counted() <= 100 else 0.001
+        for p in self.param_groups[0]["params"]:
+            p.sub_(p.grad, alpha=rate)
+
+
+class Plain(Base):
+    def counted(self):
+        return 1
+
+
+class InANumber(Base):
+    steps = 0
+
+    def counted(self):
+        type(self).steps += 1
+        return self.steps
+
+
+class InADict(Base):
+    held = {"steps": 0}
+
+    def counted(self):
+        self.held["steps"] += 1
+        return self.held["steps"]
+
+
+class InAList(Base):
+    steps = []
+
+    def counted(self):
+        self.steps.append(None)
+        return len(self.steps)
+
+
+class InItsBase(Base):
+    def counted(self):
+        Base.steps = getattr(Base, "steps", 0) + 1
+        return Base.steps
+
+
+class InAGlobal(Base):
+    def counted(self):
+        global calls
+        calls += 1
+        return calls
+"""
+"""The source of an installed package. Its optimisers count their steps up to a limit that no trial reaches."""
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("InANumber", r"InANumber\.steps in a step"),
+        ("InADict", r"InADict\.held\['steps'\] in a step"),
+        ("InAList", r"InAList\.steps\[0\] in a step"),
+        ("InItsBase", r"Base\.steps in a step"),
+        ("InAGlobal", "calls in a step"),
+    ],
+)
+def test_a_count_in_the_class_of_an_installed_optimiser_is_refused_and_restored(
+    name: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "counting_optimisers.py").write_text(INSTALLED)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "counting_optimisers", raising=False)
+    package = importlib.import_module("counting_optimisers")
+    model = Gains()
+    with pytest.raises(CaptureError, match=f"{name} changes {what}"):
+        captured(model, squares, getattr(package, name)(model.parameters()))
+    assert package.InANumber.steps == 0
+    assert package.InADict.held == {"steps": 0}
+    assert package.InAList.steps == []
+    captured(model, squares, package.Plain(model.parameters()))
 
 
 class Restarting(Own):
