@@ -6,6 +6,8 @@ The order of duplicate indices has no effect, because contributions are added as
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -37,8 +39,11 @@ def scatter_sum_i64(index: Tensor, value: Tensor, rows: int) -> Tensor:
     inside = (index >= 0) & (index < rows)
     # Dropped contributions go to an extra row, removed at the end, so shapes do not depend on the data.
     target = torch.where(inside, index, rows).to(torch.int64)
+    # torch adds a table of one column several times faster without its second axis.
+    shape = value.shape[1:]
+    value = value.reshape(-1) if math.prod(shape) == 1 else value
     out = torch.zeros((rows + 1, *value.shape[1:]), dtype=torch.int64, device=value.device)
-    return out.index_add_(0, target, value)[:rows]
+    return out.index_add_(0, target, value)[:rows].reshape(rows, *shape)
 
 
 def scatter_sum(index: Tensor, value: Tensor, rows: int) -> Tensor:

@@ -160,12 +160,14 @@ def test_gather_reads_zero_bits_outside_the_table() -> None:
     assert patterns(gather(table, index)) == [0xBF800000] * 2 + [0] * 6
 
 
-def test_scatter_sum_drops_strays_and_ignores_order() -> None:
-    value = normal(40, 3)
+@pytest.mark.parametrize("columns", [1, 3])
+def test_scatter_sum_drops_strays_and_ignores_order(columns: int) -> None:
+    value = normal(40, columns)
     index = torch.randint(-2, 6, (40,), generator=torch.Generator().manual_seed(1)).to(torch.int32)
     result = scatter_sum(index, value, 4)
-    columns = [plain.scatter_sum(index.tolist(), patterns(column), 4) for column in value.T]
-    assert patterns(result.T) == [x for column in columns for x in column]
+    expected = [plain.scatter_sum(index.tolist(), patterns(column), 4) for column in value.T]
+    assert result.shape == (4, columns)
+    assert patterns(result.T) == [x for column in expected for x in column]
     assert same(result, scatter_sum(index.flip(0), value.flip(0), 4))
     assert int(scatter_sum_i64(index, torch.ones(40, 1, dtype=torch.int64), 4).sum()) == int(
         ((index >= 0) & (index < 4)).sum()
