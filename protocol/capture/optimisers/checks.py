@@ -22,6 +22,8 @@ from protocol.capture.tracing.sources import source_of_error, traceback_of
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 """The pattern of a phase's name."""
+CYCLED: Final = {"momentum", "betas"}
+"""The options that torch's one-cycle and cyclic schedules change beside the rate."""
 
 
 def require_phases(phases: Sequence[Phase], steps: int) -> None:
@@ -59,15 +61,43 @@ def require_optimizer(optimizer: Any) -> None:
         raise CaptureError([Problem(what, remedy)])
 
 
+def _remedy(optimizer: Optimizer, usual: str) -> str:
+    """The remedy for an optimiser whose step cannot be traced: `usual`, unless the optimiser holds another one."""
+    held = [type(x).__name__ for x in vars(optimizer).values() if isinstance(x, Optimizer)]
+    if not held:
+        return usual
+    return (
+        f"{type(optimizer).__name__} wraps another optimiser, {held[0]}, and the step of one optimiser is traced, on "
+        "its own groups and state: write both rules in one step(), with all that they keep in the state of each "
+        "parameter, and torch.where for what is done every few steps"
+    )
+
+
 def outside_state(optimizer: Optimizer, what: str) -> Problem:
     """The refusal for an optimiser whose step changes `what`, which is not in the state of a parameter."""
-    remedy = "keep it in the state of each parameter, as a tensor or a number"
+    remedy = _remedy(optimizer, "keep it in the state of each parameter, as a tensor or a number")
     return Problem(f"{type(optimizer).__name__} changes {what} in a step", remedy)
+
+
+def draws(optimizer: Optimizer, operation: str, source: str) -> Problem:
+    """The refusal for an optimiser whose step draws random numbers by `operation` at line `source`."""
+    remedy = (
+        "an update has no random numbers, an objective has: add noise to the gradients there, as (p * "
+        "torch.randn_like(p)).sum() times a factor in the loss, and use an optimiser that draws nothing"
+    )
+    return Problem(f"{type(optimizer).__name__} draws random numbers, by {operation}", remedy, source)
+
+
+def makes_a_tensor(optimizer: Optimizer) -> Problem:
+    """The refusal for an optimiser whose step makes a tensor of Python numbers."""
+    what = f"{type(optimizer).__name__} makes a tensor of Python numbers, as torch.tensor(0.1) does"
+    return Problem(what, "compute with the numbers themselves, or with torch.full")
 
 
 def step_raises(optimizer: Optimizer, error: Exception) -> Problem:
     """The refusal for an optimiser whose step raises an error when it runs without a closure, on dense gradients."""
-    remedy = "use one whose step() takes dense gradients alone, and asks for no second loss"
+    usual = "use one whose step() takes dense gradients alone, and asks for no second loss"
+    remedy = _remedy(optimizer, usual)
     what = f"the step of this {type(optimizer).__name__} raises {type(error).__name__}: {error}"
     return Problem(what, remedy, source_of_error(error), traceback_of(error), error)
 
@@ -77,9 +107,8 @@ def reads_numbers(optimizer: Optimizer, source: str) -> Problem:
     step count.
     """
     what = f"{type(optimizer).__name__} decides something by what a tensor, its rate or its count of steps is"
-    return Problem(
-        what, "compute with tensors: torch.where for `if`, a power of one half for math.sqrt", source
-    )
+    usual = "compute with tensors: torch.where for `if`, a power of one half for math.sqrt"
+    return Problem(what, _remedy(optimizer, usual), source)
 
 
 def reads_the_schedule(source: str) -> Problem:
@@ -102,7 +131,8 @@ def computes_otherwise(optimizer: Optimizer, name: str, error: float) -> Problem
     what = (
         f"{type(optimizer).__name__}, traced, moves {name} otherwise than it does in torch: {error:.2g} off"
     )
-    return Problem(what, "let every step be the same function of parameters, gradients, rates and state")
+    usual = "let every step be the same function of parameters, gradients, rates and state"
+    return Problem(what, _remedy(optimizer, usual))
 
 
 def require_limits(**limits: float | None) -> None:
@@ -199,7 +229,14 @@ def require_only_rates_change(scheduler: LRScheduler, before: Sequence[Mapping[s
     }
     if changed:
         what = f"{type(scheduler).__name__} changes {', '.join(sorted(changed))} while it runs"
-        remedy = "only rates may change with the step: pass cycle_momentum=False to the scheduler"
+        remedy = "only rates may change with the step: "
+        if changed <= CYCLED:
+            remedy += "pass cycle_momentum=False to the scheduler"
+        else:
+            remedy += (
+                "leave it at one value; a penalty that changes can be a term of the loss, with a factor that the model "
+                "computes from a buffer that counts steps"
+            )
         raise CaptureError([Problem(what, remedy)])
 
 

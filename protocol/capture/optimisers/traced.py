@@ -33,13 +33,19 @@ from protocol.capture.lowering.context import Lowering
 from protocol.capture.lowering.lower import lower
 from protocol.capture.lowering.rules import RULES
 from protocol.capture.lowering.views import View
-from protocol.capture.optimisers.checks import computes_otherwise, outside_state, reads_numbers
+from protocol.capture.optimisers.checks import (
+    computes_otherwise,
+    draws,
+    makes_a_tensor,
+    outside_state,
+    reads_numbers,
+)
 from protocol.capture.optimisers.numbers import tensors_as_numbers
 from protocol.capture.optimisers.schedules import rate_of
 from protocol.capture.optimisers.trial import Kept, Noting, Trial, left_as_it_was, require_unchanged
 from protocol.capture.tracing.assigned import Copied
 from protocol.capture.tracing.checks import raised
-from protocol.capture.tracing.sources import SourceRecorder, source_of_error, traceback_of
+from protocol.capture.tracing.sources import SourceRecorder, source_of, source_of_error, traceback_of
 from protocol.capture.tracing.step import compiling, silent_failures
 from protocol.capture.tracing.tracer import DATA_DEPENDENT
 from protocol.capture.types import as_committed, tensor_type
@@ -233,8 +239,15 @@ class _Tracer:
         if recorder.problems:
             raise CaptureError([reads_numbers(self._optimizer, each.source) for each in recorder.problems])
         for node in reversed(graph.nodes):
-            if isinstance(node.target, OpOverload) and node.target.namespace == "profiler":
-                graph.erase_node(node)  # added by torch around every step
+            of_profiler = isinstance(node.target, OpOverload) and node.target.namespace == "profiler"
+            made = node.op == "get_attr" or node.target is torch.ops.aten.lift_fresh_copy.default
+            if of_profiler or (made and not node.users):  # torch puts the former around every step
+                graph.erase_node(node)
+        for node in graph.nodes:
+            if isinstance(node.target, OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags:
+                raise CaptureError([draws(self._optimizer, str(node.target), source_of(node))])
+        if any(node.op == "get_attr" for node in graph.nodes):
+            raise CaptureError([makes_a_tensor(self._optimizer)])
         expand(graph, RULES.__contains__)
         return graph
 

@@ -19,6 +19,8 @@ from protocol.capture.types import type_name
 DRAWN = (
     "the random numbers of a step are uniform, normal and exponential ones, integers, masks and permutations"
 )
+PACKING = ("pack_padded_sequence(", "pack_sequence(")
+"""Calls whose result has a shape that depends on the lengths of the batch's rows."""
 SHOWN = 5
 """The maximum number of parameters that a note names."""
 
@@ -34,6 +36,11 @@ class TraceError(CaptureError):
 def data_dependent(source: str, remedy: str = "") -> Problem:
     """The refusal for a decision or a shape, at line `source`, that depends on the batch's contents."""
     usual = "use torch.where or a mask in place of `if`, `.item()`, boolean indexing and `nonzero`"
+    if any(name in source for name in PACKING):
+        usual = (
+            "run the recurrent layer over the padded batch: take each row's output at its last step with torch.gather, "
+            "and mask the steps after it in the loss"
+        )
     return Problem("a decision or a shape depends on the data", remedy or usual, source)
 
 
@@ -113,7 +120,15 @@ def require_traced(operands: Any, source: str) -> None:
     """Refuse a real tensor among the operands. In a trace, the tensors of the model and the batch are fake,
     so a real tensor belongs to neither.
     """
-    if any(type(x) in (torch.Tensor, nn.Parameter, nn.Buffer) for x in tree_leaves(operands)):
+    real = [x for x in tree_leaves(operands) if type(x) in (torch.Tensor, nn.Parameter, nn.Buffer)]
+    if any(isinstance(x, nn.Parameter) for x in real):
+        what = "a parameter from outside the model, one that list(model.parameters()) lacks"
+        remedy = (
+            "assign it, or the module that has it, to an attribute of the model, and keep several modules in an "
+            "nn.ModuleList; then pass the optimiser all parameters of the model"
+        )
+        raise CaptureError([Problem(what, remedy, source)])
+    if real:
         what = "a tensor from outside the model and the batch"
         remedy = (
             "register it as a buffer of the model or put it into the dataset; a loss whose constructor makes state, "

@@ -250,6 +250,33 @@ def test_optimisers_without_an_exact_form_are_refused(make: Callable[[Any], Opti
     assert any(what in problem.what for problem in refused(make(model.parameters()), model))
 
 
+class DecayingDecay(LambdaLR):
+    """Changes the weight decay with the step."""
+
+    def step(self, epoch: int | None = None) -> None:
+        super().step(epoch)
+        for group in self.optimizer.param_groups:
+            group["weight_decay"] = 0.1 / (1 + self.last_epoch)
+
+
+def test_a_weight_decay_that_changes_can_be_a_term_of_the_loss() -> None:
+    model = Gains()
+    optimizer = AdamW(model.parameters(), lr=0.01)
+    (problem,) = refused(optimizer, model, scheduler=DecayingDecay(optimizer, lambda _: 1.0))
+    assert "DecayingDecay changes weight_decay while it runs" in problem.what
+    assert "a buffer that counts steps" in problem.remedy
+    assert "cycle_momentum" not in problem.remedy
+    model.register_buffer("n", torch.tensor(0))
+
+    def decaying(model: nn.Module, batch: Any) -> Tensor:
+        n = model.get_buffer("n")
+        n += 1
+        penalty = torch.stack([p.square().sum() for p in model.parameters()]).sum()
+        return squares(model, batch) + 0.1 / n.float() * penalty
+
+    captured(model, decaying, AdamW(model.parameters(), lr=0.01))
+
+
 @pytest.mark.parametrize(
     "make",
     [

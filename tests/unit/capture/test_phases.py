@@ -355,7 +355,7 @@ def test_an_index_that_two_phases_count_beyond_a_table_is_refused(
 ) -> None:
     match = rf"may give aten\.index_select\.default any index from {bounds}; torch allows 0 to 2"
     with pytest.raises(CaptureError, match=match):
-        both_counting(by, 3, **options)
+        both_counting(by, 3, **options)  # type: ignore[arg-type]
 
 
 def test_a_phase_reads_what_two_phases_count() -> None:
@@ -383,10 +383,10 @@ def test_a_third_phase_reads_what_two_phases_count() -> None:
     def of_three(size: int) -> CapturedStep:
         model = Counted()
         model.register_buffer("table", torch.arange(1.0, size + 1))
-        model.c = nn.Linear(2, 1)
+        last = model.c = nn.Linear(2, 1)
 
         def reading(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-            return squared(model.c, batch) * factor_from_table(model)
+            return squared(last, batch) * factor_from_table(model)
 
         def counting_by(layer: nn.Module) -> Callable[[nn.Module, Mapping[str, Tensor]], Tensor]:
             def counting(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
@@ -398,7 +398,7 @@ def test_a_third_phase_reads_what_two_phases_count() -> None:
         phases = [
             Phase("one", counting_by(model.a), torch.optim.SGD(model.a.parameters(), lr=0.1)),
             Phase("two", counting_by(model.b), torch.optim.SGD(model.b.parameters(), lr=0.1)),
-            Phase("read", reading, torch.optim.SGD(model.c.parameters(), lr=0.1)),
+            Phase("read", reading, torch.optim.SGD(last.parameters(), lr=0.1)),
         ]
         return capture_phases(model, phases, data(), batch_size=BATCH, steps=4)
 

@@ -154,3 +154,72 @@ def test_more_tensors_than_an_instruction_holds(join: Callable[..., Tensor], axi
     after = step.step(state)
     for name, value in metrics.items():
         torch.testing.assert_close(after[f"metric.{name}"], value.detach(), rtol=1e-4, atol=1e-5)
+
+
+class Packed(nn.Module):
+    """A recurrent layer over rows of four steps, and a layer on its last output. The rows are padded: the number
+    of their steps depends on the data. `packed` says how the layer is run over them.
+    """
+
+    def __init__(self, packed: Callable[[Packed, Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.recurrent = nn.GRU(2, 4, batch_first=True)
+        self.last = nn.Linear(4, 3)
+        self.packed = packed
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Three numbers per row."""
+        lengths = (x[:, :4] > 0).sum(1).clamp(min=1)
+        found: Tensor = self.last(self.packed(self, x.view(-1, 4, 2), lengths))
+        return found
+
+
+def by_tensor(m: Packed, x: Tensor, lengths: Tensor) -> Tensor:
+    packed = nn.utils.rnn.pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+    found: Tensor = m.recurrent(packed)[1][0]
+    return found
+
+
+def by_list(m: Packed, x: Tensor, lengths: Tensor) -> Tensor:
+    packed = nn.utils.rnn.pack_padded_sequence(x, lengths.tolist(), batch_first=True, enforce_sorted=False)
+    found: Tensor = m.recurrent(packed)[1][0]
+    return found
+
+
+def by_gather(m: Packed, x: Tensor, lengths: Tensor) -> Tensor:
+    every = m.recurrent(x)[0]
+    return torch.gather(every, 1, (lengths - 1).view(-1, 1, 1).expand(-1, 1, 4))[:, 0]
+
+
+@pytest.mark.parametrize("packed", [by_tensor, by_list])
+def test_packed_rows_are_padded_and_their_last_steps_gathered(packed: Any) -> None:
+    with pytest.raises(CaptureError, match="depends on the data") as caught:
+        captured(Packed(packed))
+    assert "over the padded batch" in caught.value.problems[0].remedy
+    assert "torch.gather" in caught.value.problems[0].remedy
+    x = torch.randn(5, 8, generator=torch.Generator().manual_seed(3))
+    torch.testing.assert_close(Packed(by_gather)(x), Packed(packed)(x))
+    captured(Packed(by_gather))
+
+
+def test_a_parameter_outside_the_model_is_made_a_part_of_it() -> None:
+    class Scaled(nn.Module):
+        """An objective with a parameter."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(1.5))
+
+        def forward(self, model: nn.Module, batch: Batch) -> Tensor:
+            """The loss."""
+            return cross_entropy(model, batch) * self.scale
+
+    own = Scaled()
+    (problem,) = refused(own)
+    assert "list(model.parameters()) lacks" in problem.what
+    assert "to an attribute of the model" in problem.remedy
+    model = nn.Linear(8, 3)
+    model.objective = own
+    step = captured(model, own)
+    assert "objective.scale" in step.initial_state(0)
