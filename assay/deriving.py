@@ -3,7 +3,7 @@ under the task's terms.
 
 By default, amounts are derived from twice the chain's gas price. The doubled price is rounded up to one
 digit. So small changes of the gas price seldom change the terms. A derived budget is rounded up to two
-digits. `assay.posting` notes the terms before it sends anything.
+digits. A repeated command finds terms that were already sent by what is not derived (`assay.posting`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ consent, and post.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -111,12 +111,9 @@ def post(
         base = settings.bundle_base
         derived = prepared.derived(place, sold_at(client, plan))
         terms = prepared.terms(base, derived)
-        split = terms.segments, terms.segment_steps, terms.thinning
-        noted = notes.Posting(context.home, client, prepared.bundle_hash, base, split, given)
         _say(output, prepared, derived, terms)
         priced(Price(derived, terms))
-        task = None
-        if sent := _sent(context, client, noted, terms, given):
+        if sent := _sent(context, client, terms, given):
             terms, task = sent
         else:
             for check in _checks(context, client, client.address, terms, derived, choices):
@@ -130,12 +127,9 @@ def post(
                 require_yes(ask, Price(derived, terms))
             if choices.wait:
                 _await_verifiers(output, settings, client, terms)
-        if task is None:
-            noted.write(terms)
             signature_of = _signature_of(settings, client)
             task = submitting.post(client, terms, signature_of, _least(settings, client, terms))
         notes.remember(context.home, client, task, file)
-        noted.end()
         return Posted(KnownTask(task, client.address, terms), Price(derived, terms))
 
 
@@ -229,22 +223,21 @@ def _taken(output: Output, terms: Terms, derived: Derived, choices: Choices) -> 
         output.say(f"note: {error}")
 
 
-def _sent(
-    context: Context, client: Client, posting: notes.Posting, terms: Terms, given: dict[str, int]
-) -> tuple[Terms, int | None] | None:
-    """Find terms that were already sent, by an interrupted command or by a command run elsewhere. Returns
-    these terms and the id of their task; the id is None if it is not known yet. Returns None if nothing was
-    sent.
+def _sent(context: Context, client: Client, terms: Terms, given: Collection[str]) -> tuple[Terms, int] | None:
+    """Find terms that were already sent: by an interrupted command, by one whose post a re-organisation has
+    taken back, or by a command run elsewhere. Waits for their task, and returns the terms and the task's id.
+    Returns None if nothing was sent, or if that task is over. `given` names the terms that are not derived.
     """
     output = context.output
-    for sent in filter(None, (posting.read(), terms)):
-        if submitting.is_posted(client, sent):
-            output.say(
-                f"a command that was cut short has sent these terms, with a budget of {tokens(sent.budget)}; this one "
-                "waits for their task"
-            )
-            return sent, None
-    fixed = submitting.FIELDS - (set(Derived.NAMES) - given.keys())
+    fixed = submitting.FIELDS - (set(Derived.NAMES) - set(given))
+    for intent, sent in submitting.unfinished(client, terms, fixed):
+        output.say(
+            f"these terms were sent before, with a budget of {tokens(sent.budget)}, by a command that was cut short "
+            "or whose post a re-organisation took back: this one waits for their task"
+        )
+        number, _ = client.market.post(sent, intent)
+        if not client.market.task(number).status.is_over:
+            return sent, number
     task = submitting.unnoted(context.home, client, terms, fixed)
     if task is None:
         return None
@@ -276,7 +269,7 @@ def _require_budget(context: Context, client: Client, plan: Plan) -> None:
     try:
         require_tokens(client, client.address, budget, "for the budget alone")
     except NotEnoughTokens:
-        if not notes.is_posting(context.home, client) and not submitting.own_unnoted(context.home, client):
+        if not client.market.unfinished_posts() and not submitting.own_unnoted(context.home, client):
             raise
 
 

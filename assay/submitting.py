@@ -167,15 +167,22 @@ def is_private(terms: Terms) -> bool:
     return False
 
 
-def is_posted(client: Client, terms: Terms) -> bool:
-    """Whether an interrupted command has sent these terms. If so, `post` finds the task or waits for it."""
-    return client.market.interrupted("post", terms.abi()) is not None
+def unfinished(client: Client, terms: Terms, fixed: Collection[str] = FIELDS) -> list[tuple[str, Terms]]:
+    """The intent and the terms of each of the account's posts of these terms whose outcome nobody saw, the
+    newest first: an interrupted command has sent it, or a re-organisation has taken it back. It may still be
+    mined, so a second post would lock the escrow twice. Only the `fixed` fields of the terms are compared,
+    because derived fields may have changed. Raises ChainError.
+    """
+    assert client.sender is not None
+    client.sender.recover()  # finds what was taken back since the sender was opened
+    posts = client.market.unfinished_posts()
+    return [(intent, sent) for intent, sent in posts if _are_alike(sent, terms, fixed)]
 
 
 def unnoted(home: Home, client: Client, terms: Terms, fixed: Collection[str] = FIELDS) -> int | None:
     """The account's newest open task that has these terms and is not noted here (`remember`). Such a task was
     posted from another home folder, or by an interrupted command whose journal is lost. Only the `fixed`
-    fields of the terms are compared, because derived fields may have changed.
+    fields of the terms are compared, as in `unfinished`.
 
     Waits until pending transactions are mined. Raises ChainError.
     """

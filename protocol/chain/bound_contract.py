@@ -13,7 +13,7 @@ from protocol.chain.abi import Contract
 from protocol.chain.blocks import BlockId
 from protocol.chain.connection import Connection
 from protocol.chain.errors import AccountError
-from protocol.chain.fees import Call
+from protocol.chain.fees import Call, unsigned
 from protocol.chain.idempotency import Idempotency
 from protocol.chain.receipts import Event, Receipt
 from protocol.chain.transactions import Sender, Sent
@@ -67,6 +67,17 @@ class BoundContract:
             if self._idempotency is None
             else self._idempotency.unfinished(self._named(function, arguments))
         )
+
+    def unfinished(self, function: str) -> list[tuple[str, tuple[Any, ...]]]:
+        """The calls of a function whose outcome nobody saw, the newest first: an interrupted command has sent
+        them, or a re-organisation has taken them back and `Sender.recover` has sent them again. Each is its
+        intent and its arguments; `write` with these waits for its transaction.
+        """
+        if self.sender is None or self._idempotency is None:
+            return []
+        unseen = self._idempotency.unseen(f"own:{self.address}:{function}:")
+        found = {entry.intent: unsigned(entry.raw, self.connection.chain_id)["data"] for entry in unseen}
+        return [(one, tuple(self.contract.arguments(found[one]).values())) for one in reversed(found)]
 
     def write_once(self, function: str, *arguments: Any, about: str = "", value: int = 0) -> Receipt:
         """Like `write`, but never carries out the same call (with the same `about`) twice, even across restarts."""

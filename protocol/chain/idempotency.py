@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from protocol.chain.connection import Connection
-from protocol.chain.journal import Journal, Status
+from protocol.chain.journal import Entry, Journal, Status
 
 
 class Idempotency:
@@ -45,15 +45,20 @@ class Idempotency:
         """The intent left by an earlier `call` whose outcome nobody saw. The transaction of that call may or
         may not be mined by now. None if there is no such intent.
         """
+        return next((entry.intent for entry in self.unseen(f"{call}:")), None)
+
+    def unseen(self, calls: str) -> Iterator[Entry]:
+        """The pending transactions of intents that begin with `calls` and whose outcome nobody saw, in order
+        of nonce.
+        """
         for entry in self._journal.pending():
-            if not entry.intent.startswith(f"{call}:") or entry.intent in self._waited:
+            if not entry.intent.startswith(calls) or entry.intent in self._waited:
                 continue
             # Attempts with a lower fee stay pending after another attempt was mined and seen. If that one
             # reverted, the journal has no attempts for the intent.
             attempts = self._journal.of_intent(entry.intent)
             if attempts and all(other.status is Status.PENDING for other in attempts):
-                return entry.intent
-        return None
+                yield entry
 
     def _is_mined(self, intent: str) -> bool:
         entries = self._journal.of_intent(intent)

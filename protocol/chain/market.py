@@ -25,6 +25,10 @@ class Market(BoundContract):
         receipt = self.write("post", terms.abi(), intent=intent)
         return int(self.event(receipt, "Posted").arguments["task"]), receipt
 
+    def unfinished_posts(self) -> list[tuple[str, Terms]]:
+        """The account's posts whose outcome nobody saw (`unfinished`): the intent and the terms of each."""
+        return [(intent, Terms.from_abi(terms)) for intent, (terms,) in self.unfinished("post")]
+
     def bid(self, task: int, price: int) -> Receipt:
         """Bid a price, lower than the best bid by at least the minimum undercut (`protocol.tasks.bidding`),
         and lock the delay penalty.
