@@ -43,9 +43,10 @@ FEW_BITS = 4.0
 """A warning is given if the typical values of a contraction's row keep fewer bits than this. Values with 4
 bits are up to 3 % off (half of 2^-4).
 """
-HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus", "NotEnoughFree"})
+HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus", "NotEnoughFree", "UnknownTask", "NotAllowed"})
 """Errors of a reverted commitment that only mean that the chain, or this account's balance, has changed. The
-next look at the task handles them.
+next look at the task handles them. UnknownTask and NotAllowed mean that a re-organisation has taken back the
+task's post or its assignment to this solver.
 """
 
 

@@ -31,15 +31,22 @@ class Chain:
     def __init__(self) -> None:
         self.refused_deposits: list[Reverted] = []
         self.refused_submissions: list[Reverted] = []
+        self.refused_looks: list[Reverted] = []
         self.submitted = 0
         self.client = SimpleNamespace(
-            market=SimpleNamespace(task=lambda _task: TRAINING, submit=self.submit),
+            market=SimpleNamespace(task=self.task, submit=self.submit),
             connection=SimpleNamespace(view=nullcontext),
             address="me",
             tokens=lambda _account: (0, STAKE),
             fund=self.fund,
             now=lambda: 0,
         )
+
+    def task(self, _task: int) -> TaskView:
+        """The task in training, or raise the next refusal."""
+        if self.refused_looks:
+            raise self.refused_looks.pop()
+        return TRAINING
 
     def fund(self, amount: int) -> None:
         """Deposit the stake less the penalty, or raise the next refusal."""
@@ -103,4 +110,19 @@ def test_a_run_that_the_market_refuses_is_not_submitted_again(tmp_path: Path) ->
         tick(assignment)
     assert "InconsistentRoot" in str(assignment.refused)
     assert chain.submitted == 0
+    assignment._committer.close()
+
+
+def test_a_submission_while_a_re_organisation_has_taken_the_task_is_tried_again(tmp_path: Path) -> None:
+    """First the task's post is taken back when the commitment looks at it. Then the assignment is, between
+    the look and the submission.
+    """
+    chain = Chain()
+    chain.refused_looks = [Reverted("TaskMarket.taskOf", "UnknownTask", {"task": tiny.TASK})]
+    chain.refused_submissions = [Reverted("TaskMarket.submit", "NotAllowed", {})]
+    assignment = trained(tmp_path, chain)
+    for _ in range(5):
+        tick(assignment)
+    assignment._committer.finish()
+    assert (assignment.refused, chain.submitted) == (None, 1)
     assignment._committer.close()
