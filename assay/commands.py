@@ -218,12 +218,14 @@ def serve(context: Context) -> None:
 def result(context: Context, task: int, folder: Path, evaluate: bool, embed: bool) -> None:
     """Fetch a task's result, check it against the chain, write it with a proof, and print its metrics."""
     from assay import notes, results
+    from assay.known_task import KnownTask
     from assay.replacing import origin_of, require_replaceable
     from assay.writing import write
 
     with context.client() as client:
         require_replaceable(folder, origin_of(client.deployment, task))
-        found = results.fetch(client, context.home, task, context.limits(client))
+        known = KnownTask.meant(client, context.home, task)
+        found = results.fetch(client, context.home, task, context.limits(client), known)
         file = notes.recall(context.home, client, task) if evaluate else None
         context.output.result(write(client, context.home, context.output, found, folder, file, embed))
 
@@ -235,6 +237,7 @@ def watch(
     files.
     """
     from assay import notes
+    from assay.known_task import KnownTask
     from assay.replacing import origin_of, require_replaceable
     from assay.watching.callbacks import TensorBoard
     from assay.watching.command import watch as follow
@@ -246,15 +249,17 @@ def watch(
         if folder is not None:
             require_replaceable(folder, origin_of(client.deployment, task))
         file = notes.recall(context.home, client, task) if evaluate else None
-        limits = context.limits(client)
-        return follow(client, context.home, limits, context.output, task, folder, file, callbacks)
+        limits, known = context.limits(client), KnownTask.meant(client, context.home, task)
+        return follow(client, context.home, limits, context.output, task, folder, file, callbacks, known)
 
 
 def cancel(context: Context, task: int, dry_run: bool) -> None:
     """Cancel a task that nobody has bid on."""
     from assay import cancelling
+    from assay.known_task import KnownTask
 
     with context.client(account=True) as client:
+        KnownTask.meant(client, context.home, task).view(client, context.home)
         if dry_run:
             escrow = cancelling.require_cancellable(client, task)
             context.output.say(f"task {task} can be cancelled: {tokens(escrow)} would be free again")

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Self
 
+from assay import notes
 from assay.errors import AnotherTask, NotMinedAgain
-from assay.notes import note_of
 from assay.status import open_numbers
 from protocol.chain.client import Client
 from protocol.chain.views import TaskView
@@ -30,6 +30,27 @@ class KnownTask:
         """
         with _viewing(client):
             return cls(number, client.market.task(number).submitter, client.market.terms(number))
+
+    @classmethod
+    def meant(cls, client: Client, home: Home, number: int) -> Self:
+        """The task that a user means by a number: the one that was posted from the home folder with it, even
+        if its post is not on the chain now. If none was, the task that has the number now. Raises ChainError
+        as in `read`, and AnotherTask if the number has become another task's. The note then goes with the
+        task's new number, so the old one means the task that has it.
+        """
+        noted = notes.posted(home, client, number)
+        if noted is None:
+            return cls.read(client, number)
+        known = cls(number, *noted)
+        try:
+            known.view(client, home)
+        except NotMinedAgain:
+            pass  # it may be mined again
+        except AnotherTask as error:
+            if error.number is not None:
+                notes.renumber(home, client, number, error.number)
+            raise
+        return known
 
     def view(self, client: Client, home: Home) -> TaskView:
         """The task's state. Raises AnotherTask if its number has become another task's, NotMinedAgain if no
@@ -55,7 +76,7 @@ class KnownTask:
         inside a view.
         """
         fitting = [task for task in open_numbers(client)[0] if self._is(client, client.market.task(task))]
-        unnoted = [task for task in fitting if not note_of(home, client, task).is_file()]
+        unnoted = [task for task in fitting if not notes.note_of(home, client, task).is_file()]
         return next(reversed(unnoted or fitting), None)
 
     def _is(self, client: Client, view: TaskView) -> bool:

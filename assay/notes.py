@@ -1,24 +1,50 @@
-"""Notes in a submitter's home folder. They record which file each of the submitter's tasks came from."""
+"""Notes in a submitter's home folder. They record each of the submitter's tasks: its submitter, its terms, and
+the file that it came from.
+"""
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 
 from protocol.chain.client import Client
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
+from protocol.tasks.task import Terms, TermsError
 
 ROOTS = ("program_id", "constants_root", "initial_state", "bundle_hash")
 """Those fields of the terms whose values are bytes; a note stores them as hexadecimal text."""
 
 
-def remember(home: Home, client: Client, task: int, file: Path | None) -> None:
-    """Note which file a task came from, so that `assay result` and `assay watch` can run the evaluation that
-    this file contains. `file` is None for a task posted from Python.
+def remember(home: Home, client: Client, task: int, file: Path | None, terms: Terms) -> None:
+    """Note which task the client's account has posted: its terms, and the file that it came from, so that
+    `assay result` and `assay watch` can run the evaluation that this file contains. `file` is None for a task
+    posted from Python.
     """
+    values = {
+        name: value.hex() if isinstance(value, bytes) else value for name, value in asdict(terms).items()
+    }
     noted = None if file is None else str(file.absolute())
-    write_atomically(note_of(home, client, task), json.dumps({"file": noted}).encode())
+    note = {"file": noted, "submitter": client.address, "terms": values}
+    write_atomically(note_of(home, client, task), json.dumps(note).encode())
+
+
+def posted(home: Home, client: Client, task: int) -> tuple[str, Terms] | None:
+    """The submitter and the terms of the task that was posted from this home folder with this number. None if
+    there is no readable note, or one of an older release, which names only the file.
+    """
+    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, TermsError):
+        note = json.loads(note_of(home, client, task).read_bytes())
+        values = note["terms"]
+        return note["submitter"], Terms(**{**values, **{name: bytes.fromhex(values[name]) for name in ROOTS}})
+    return None
+
+
+def renumber(home: Home, client: Client, task: int, number: int) -> None:
+    """Note that a task has another number now."""
+    note_of(home, client, task).replace(note_of(home, client, number))
 
 
 def recall(home: Home, client: Client, task: int) -> Path | None:

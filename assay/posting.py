@@ -129,7 +129,7 @@ def post(
                 _await_verifiers(output, settings, client, terms)
             signature_of = _signature_of(settings, client)
             task = submitting.post(client, terms, signature_of, _least(settings, client, terms))
-        notes.remember(context.home, client, task, file)
+        notes.remember(context.home, client, task, file, terms)
         return Posted(KnownTask(task, client.address, terms), Price(derived, terms))
 
 

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 
 class Handle:
     """The handle of a task. It reads the chain without an account; only `cancel` uses an account. If `posted`
-    is None, as for `attach`, the task is the one that has the number now, and its price is computed from
-    today's prices. Callbacks are called only during `wait`.
+    is None, as for `attach`, the task is the one that was posted from the home folder with this number, or else
+    the one that has it now, and its price is computed from today's prices. Callbacks are called only during
+    `wait`.
 
     A re-organisation may give the task's number to another task. Whatever reads the task then raises
     AnotherTask, which has the task's new number, or NotMinedAgain while the chain does not have its post.
@@ -57,7 +58,9 @@ class Handle:
         self._client = context.client()
         self._close = weakref.finalize(self, self._client.close)
         try:
-            self._known = KnownTask.read(self._client, task) if posted is None else posted.known
+            self._known = (
+                KnownTask.meant(self._client, context.home, task) if posted is None else posted.known
+            )
         except BaseException:
             self._close()
             raise

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from assay.errors import MetricsError, NotMinedAgain
 from assay.known_task import KnownTask
+from assay.names import task_name
 from assay.results import Result, fetch
 from assay.watching.beside import Beside, Outcome
 from assay.watching.callbacks import Callback
@@ -169,6 +170,8 @@ class Watch:
         self._is_first, self._seen_at = False, (news.block.time, time.monotonic())
         if news.rewound is not None:
             self._tell_rewound(news)
+        if first:
+            self._tell_which()
         words, left = standing.waits(news.block.time)
         for number, line in enumerate(news.lines, 1):
             last = (
@@ -196,6 +199,20 @@ class Watch:
             self._beside.hurry(RESULT)
         longest = max(self._pace, min(LONGEST_WAIT, NEWEST * self._pace))
         self._wait = self._pace if news.lines else min(longest, self._wait * 1.5)
+
+    def _tell_which(self) -> None:
+        """Say which task is watched: a re-organisation may have given another one the number that is meant."""
+        known = self._following.known
+        bundle = known.terms.bundle_hash
+        name = task_name(self._home, bundle)
+        called = f"task {self._task}" if name is None else f"task {self._task} ({name})"
+        self._listener.line(
+            "task",
+            f"{called}: bundle {bundle.hex()[:16]}…, posted by {known.submitter}",
+            name=name,
+            bundle=bundle,
+            submitter=known.submitter,
+        )
 
     def _tell_rewound(self, news: News) -> None:
         void = [told.text.strip() for told in news.void]
@@ -362,11 +379,14 @@ def watch(
     folder: Path | None,
     file: Path | None,
     callbacks: Sequence[Callback] = (),
+    known: KnownTask | None = None,
 ) -> ExitCode:
-    """Watch a task. Ctrl-C stops watching. Raises the errors of `Watch.run` and of `callbacks`."""
+    """Watch a task, which must be `known` if that is given. Ctrl-C stops watching. Raises the errors of
+    `Watch.run` and of `callbacks`.
+    """
     printer = Printer(output, callbacks=callbacks)
     try:
-        return Watch(client, home, limits, output, printer, task, folder, file).run()
+        return Watch(client, home, limits, output, printer, task, folder, file, known=known).run()
     except KeyboardInterrupt:
         printer.end()
         output.say(f"left; `assay watch {task}` goes on")

@@ -117,6 +117,10 @@ def test_a_true_task_is_followed_to_its_checked_result(
             again.process.kill()
         solver.close()
     assert watching.told("untaken")[0]["reason"].startswith(("a solver with default", "its ", "a false"))
+    (which,) = watching.told("task")
+    assert which["name"] == "line"
+    assert which["text"].startswith(f"task {task} (line): bundle ")
+    assert which["text"].endswith(f", posted by {which['submitter']}")
     (first,) = watching.told("now")
     assert first["text"].startswith(f"task {task} is bidding · bidding ends in ")
     names = [each["event"] for each in watching.told("event")]

@@ -107,7 +107,7 @@ def test_a_post_whose_journal_is_lost_is_found_on_the_chain_once_it_is_mined(
         derived = replace(asked, challenge_period=asked.challenge_period + 1)
         assert unnoted(home, again, derived, FIELDS - {"challenge_period"}) == 1, "it may be another by now"
         assert unnoted(home, verifier, asked) is None, "another account's"
-        remember(home, again, 1, tmp_path / "task.toml")
+        remember(home, again, 1, tmp_path / "task.toml", asked)
         assert unnoted(home, again, asked) is None
         assert post(again, asked, signature, 1) == 2
         assert unnoted(home, again, asked) == 2

@@ -21,6 +21,7 @@ from protocol.capture import LoadError
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
+from protocol.errors import ExitCode
 from tests.chain.rpc_proxy.reorganising import reorganise
 from tests.chain.solver_stage import Solver, Stage
 from tests.chain.test_assay_commands import Submitter
@@ -301,3 +302,31 @@ def test_a_number_that_becomes_another_tasks_is_noticed(scene: Stage, owner: Own
         with owner.attach(other + 1, quiet=True) as again:
             assert again.terms == handle.terms
             assert again.cancel() > 50 * TOKEN
+
+
+def test_a_number_means_the_task_that_was_posted_here_also_later(
+    scene: Stage, owner: Owner, tmp_path: Path
+) -> None:
+    """Who looks at a task again only after a re-organisation does not get the stranger's task that has its
+    number by then.
+    """
+    stranger = scene.client("dev:2")
+    stranger.fund(1_000 * TOKEN)
+    replaced, submitter = Replaced(scene), owner.submitter
+    with stranger, owner.train(quiet=True) as handle:
+        number, terms = handle.task, handle.terms
+        replaced.take_back()
+        with owner.attach(number, quiet=True) as early, pytest.raises(NotMinedAgain):
+            early.result()
+        assert stranger.market.post(terms)[0] == number
+        replaced.mine_again()
+        (tmp_path / "elsewhere").mkdir()
+        elsewhere = Submitter(scene, tmp_path / "elsewhere").home
+        with assay.attach(number, home=elsewhere, quiet=True) as other:
+            assert other.report.submitter == stranger.address, "nothing is known of it there"
+        _, refusal = submitter.run("watch", str(number), code=ExitCode.HOPELESS)
+        assert f"yours is task {number + 1} now" in refusal
+        with owner.attach(number + 1, quiet=True) as found, owner.attach(number, quiet=True) as other:
+            assert other.report.submitter == stranger.address, "the user was told"
+            assert found.report.submitter == handle._known.submitter
+            assert found.cancel() > 50 * TOKEN

@@ -6,9 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
-from assay.notes import note_of, recall, remember
+import pytest
+
+from assay.notes import note_of, posted, recall, remember, renumber
 from protocol.chain.client import Client
 from protocol.node.home import Home
+from tests.chain.trees import terms
 
 
 def client(address: str = "0x" + "11" * 20) -> Client:
@@ -18,9 +21,22 @@ def client(address: str = "0x" + "11" * 20) -> Client:
     return cast(Client, SimpleNamespace(connection=connection, market=market, address=address))
 
 
-def test_the_file_of_a_task_is_noted_beside(tmp_path: Path) -> None:
-    home, file = Home(tmp_path), tmp_path / "task.toml"
+def test_what_was_posted_is_noted_with_its_file(tmp_path: Path) -> None:
+    home, file, asked = Home(tmp_path), tmp_path / "task.toml", terms()
     file.touch()
-    remember(home, client(), 7, file)
+    assert posted(home, client(), 7) is None
+    remember(home, client(), 7, file, asked)
     assert recall(home, client(), 7) == file
-    assert note_of(home, client(), 7).is_file()
+    assert posted(home, client(), 7) == (client().address, asked)
+    renumber(home, client(), 7, 8)
+    assert not note_of(home, client(), 7).is_file()
+    assert (recall(home, client(), 8), posted(home, client(), 8)) == (file, (client().address, asked))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "null", '{"file": null}', '{"terms": {"program_id": 3}}', "\xff"]
+)
+def test_a_damaged_note_or_that_of_an_older_release_names_no_terms(tmp_path: Path, text: str) -> None:
+    home = Home(tmp_path)
+    note_of(home, client(), 7).write_text(text, "latin-1")
+    assert posted(home, client(), 7) is None

@@ -19,6 +19,7 @@ from protocol.chain.blocks import Block
 from protocol.chain.errors import RpcUnavailable
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
+from protocol.node.home import Home
 from protocol.node.output import Output
 from protocol.tasks.bundles import Limits
 
@@ -39,7 +40,8 @@ def test_an_error_of_writing_does_not_end_the_watch(
 
     class Following:
         def __init__(self, *_arguments: object) -> None:
-            self.known = self.terms = None
+            self.terms = SimpleNamespace(bundle_hash=ROOT)
+            self.known = SimpleNamespace(terms=self.terms, submitter="0x2")
             self.standing = standing(TaskStatus.SUBMITTED)
 
         def look(self) -> News:
@@ -59,8 +61,7 @@ def test_an_error_of_writing_does_not_end_the_watch(
     monkeypatch.setattr(command, "fetch", lambda *_arguments: fetched)
     client: Any = SimpleNamespace(is_over_for_good=lambda _task: True)
     output = Output("watch", as_json=False)
-    home: Any = None
-    watch = Watch(client, home, Limits(), output, Printer(output), 1, tmp_path, pace=0.02)
+    watch = Watch(client, Home(tmp_path), Limits(), output, Printer(output), 1, tmp_path, pace=0.02)
     assert watch.run() is ExitCode.FRAUD
     assert len(written) == 1
     assert watch.result is None
