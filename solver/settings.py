@@ -96,8 +96,9 @@ class SolverSettings(NodeSettings):
     cost_per_hour: Tokens = usual_solver.COST_PER_HOUR
     """Cost of the machine in tokens per hour of training, not counting electricity."""
     watts: Annotated[float, Field(ge=0, le=10**9)] = usual_solver.WATTS
-    """Watts that the machine draws while it trains. If this is unset and steps run on GPUs: the most that
-    these GPUs may draw (`with_gpus`). GPUs that do not report it are not counted, which the log says.
+    """Watts that the machine draws while it trains. If this is unset and steps run on GPUs: the most that as
+    many of the machine's GPUs may draw (`with_gpus`). If fewer report it, the log says how many are not
+    counted; if none does, the default stays.
     """
     kwh_price: Tokens = usual_solver.KWH_PRICE
     capital_rate: Annotated[float, Field(ge=0, le=10)] = usual_solver.CAPITAL_RATE

@@ -50,11 +50,13 @@ def advance(context: Context, view: TaskView, terms: Terms) -> None:
 
 
 def _end_accusations(context: Context, seen: Observation) -> None:
-    """Take the locks for accusations that were not answered in time. An accused seat and a look in league
-    would leave an accusation open, and the task could never be settled.
+    """End accusations that were not answered in time; the seat's lock is then taken. An accused seat and a
+    look in league would leave an accusation open, and the task could never be settled.
     """
     task, client = seen.view.task, context.client
-    for look in seen.looks:
+    attested = [look for look in seen.looks if look.attested]  # only these can accuse
+    client.looks.ask_ahead("lookOf", *([task, look.number] for look in attested))
+    for look in attested:
         stands = client.looks.look(task, look.number)
         if stands.accused is None or seen.now <= stands.until + GRACE:
             continue

@@ -202,7 +202,7 @@ def resign(connection: Flags, home: HomeOption = None, as_json: JsonOption = Fal
 @command(app, connection=SENDS)
 def withdraw(connection: Flags, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Take out what is free in the vault, including an unbonded stake and returned deposits. Refused while `watch`
-    runs with the account.
+    runs with the account and this home folder; with another one, do not use it meanwhile.
     """
     with _client(at_home(home), connection) as client:
         from protocol.node.output import Output

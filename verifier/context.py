@@ -74,6 +74,10 @@ class Context:
     """Triples of a task, a game and a step tree's root. In these games the solver's step tree was found to
     equal ours, or could not be compared, but it was too late to drop the game. They are not compared again.
     """
+    first_due: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """For each task, the call that is due (`keeper`), and the chain's time at which this was first seen, in
+    seconds since 1970. Only for tasks in which our accounts have no part.
+    """
     _terms: dict[int, Terms] = field(default_factory=dict)
     _segments: dict[tuple[int, int], list[int]] = field(default_factory=dict)
 
@@ -183,6 +187,7 @@ class Context:
     def forget(self, task: int) -> None:
         """The task is over: drop its data in memory, its material, and the items that jurors served."""
         self._terms.pop(task, None)
+        self.first_due.pop(task, None)
         self.claimed.difference_update([claim for claim in list(self.claimed) if claim[0] == task])
         self.compared.difference_update([tree for tree in list(self.compared) if tree[0] == task])
         for key in [key for key in self._segments if key[0] == task]:

@@ -2,8 +2,9 @@
 challenging. Also releases our seats and claims compensation.
 
 A verifier with a part in the task makes a call soon after it is due. The others wait for their turn (`turn`),
-so that typically one of them pays when everybody with a part is silent. No call is lost by waiting: a draw's
-round stays valid, and all other calls can be made at any time after they are due.
+which begins when they first see that the call is due, so that typically one of them pays when everybody with
+a part is silent. No call is lost by waiting: a draw's round stays valid, and all other calls can be made at
+any time after they are due.
 
 Other parties may be faster, so a refusal is not a failure.
 """
@@ -37,6 +38,8 @@ VERIFIERS: Final = 1024
 after it was sent, and 2 times if they see it after two blocks: 1024 ** (2 / 20) = 2. Beyond that, several do
 not wait at all.
 """
+DRAWS: Final = 0
+"""The key of the queue of draws, beside tasks' numbers, which begin with 1."""
 SEATED = (TaskStatus.SUBMITTED, TaskStatus.UNPAID, TaskStatus.SETTLED, TaskStatus.VOID, TaskStatus.SLASHED)
 """Statuses of tasks that may have seats."""
 ENDS = (Exit.SETTLE, Exit.VOID, Exit.STALL, Exit.CLOSE)
@@ -50,16 +53,17 @@ def observe(context: Context, view: TaskView, now: int) -> Observation:
     return observe_audit(context.client, view, now)
 
 
-def turn(account: str, task: int, what: Exit, longest: float) -> float:
-    """The seconds, at most `longest`, that an account without a part in a task waits beyond `GRACE` before it
-    makes a call. They follow from a hash, so the accounts take turns.
+def turn(account: str, call: str, longest: float) -> float:
+    """The seconds, at most `longest`, that an account without a part in a task waits before it makes a call
+    that is due. `call` names the call and what it is about. The seconds follow from a hash, so the accounts
+    take turns.
 
     Of few accounts and of many, only a few have a turn close to the earliest one: with x uniform in (0, 1] and
     n = `VERIFIERS`, the turn is longest * (1 + ln x / ln n), at least 0. If a call becomes visible d seconds
     after it was sent, about n ** (d / longest) accounts have sent it, however many there are up to n / 2. TFMCC
     suppresses the feedback of multicast receivers in this way (RFC 4654).
     """
-    drawn = sha256(f"{account.lower()} {task} {what.value}".encode()).digest()
+    drawn = sha256(f"{account.lower()} {call}".encode()).digest()
     x = (1 + int.from_bytes(drawn[:6])) / 2**48
     return longest * max(0.0, 1 + math.log(x) / math.log(VERIFIERS))
 
@@ -71,6 +75,8 @@ def due(context: Context, seen: Observation) -> Exit | None:
     one of our claims is open, and does not punish its own silence. Raises ChainError.
     """
     what = exit_due(seen, context.client.deployment, GRACE)
+    if what is None or what is Exit.DRAW:
+        context.first_due.pop(seen.view.task, None)
     if what is not None and not (concerns(context, seen) or _has_turn(context, seen, what)):
         return None
     if what in ENDS and item_claims.bound(context, seen):
@@ -99,10 +105,22 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def _has_turn(context: Context, seen: Observation, what: Exit) -> bool:
-    """Whether the call is still due, and this verifier's turn to make it has come. Raises ChainError."""
-    client = context.client
-    wait = turn(client.address, seen.view.task, what, LONGEST_TURN * client.inclusion)
-    return exit_due(seen, client.deployment, GRACE + math.ceil(wait)) is what
+    """Whether this verifier's turn to make the call has come. It is counted from the time at which the call
+    was first seen to be due: the end of a game or an accusation, for example, can make a call due at any time.
+    All draws form one queue, and each is about the first draw in it. Raises ChainError.
+    """
+    client, about = context.client, seen.view.task
+    call = f"{what.value} {about}"
+    if what is Exit.DRAW:
+        first = client.audit.first_draw()
+        if first is None:
+            return False
+        about, call = DRAWS, f"{what.value} {first.task} {first.number}"
+    known, since = context.first_due.get(about, ("", 0))
+    if known != call:
+        context.first_due[about] = call, seen.now
+        since = seen.now
+    return seen.now >= since + turn(client.address, call, LONGEST_TURN * client.inclusion)
 
 
 def _perform(context: Context, seen: Observation, what: Exit) -> None:

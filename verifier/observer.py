@@ -36,13 +36,13 @@ class Observer:
         stop: Stop,
         look: Look,
         offers: Offers,
-        seen_one: Callable[[], None],
+        after_look: Callable[[], None],
     ) -> None:
-        """`seen_one` is called after each look at a task that did not fail."""
+        """`after_look` is called after each look at a task that did not fail."""
         self._context = context
         self._tasks = tasks
         self._stop = stop
-        self._look, self._offers, self._seen_one = look, offers, seen_one
+        self._look, self._offers, self._after_look = look, offers, after_look
         self._rests = Rests(longest=30)
         self._ours: set[int] = set()
         """Open tasks in which our accounts had something at the last look (`concerns`)."""
@@ -109,7 +109,7 @@ class Observer:
                 self._context.failed(task, "look", error)
                 continue
             self._rests.succeeded(task)
-            self._seen_one()
+            self._after_look()
         for offer in sorted(offers, key=lambda offer: offer.order):
             offer.work.offer(offer.job)
         return ended

@@ -1,6 +1,7 @@
-"""Offers the jobs that are due in a task to the workers, the most urgent ones first.
+"""Lists the jobs that are due in a task, each with the workers that do it.
 
-The modules that are asked here decide what is due; fetches and replays are offered by `auditing`.
+The modules that are asked here decide what is due; `Observer` offers the jobs, the most urgent ones first.
+Fetches and replays are offered by `auditing`.
 """
 
 from __future__ import annotations

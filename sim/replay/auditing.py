@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -171,18 +171,21 @@ class Auditing:
         audit = self.stage.referee.audit
         return [seat for seat in (*audit.seats(self.task), *audit.looks(self.task)) if not seat.is_empty]
 
-    def execute(self, prepare: Callable[[bytes], None] = lambda _seed: None) -> bytes:
-        """Execute the draw and return its seed, which must be the same here and on the chain. `prepare` is
-        called with the seed before the draw's transaction.
-        """
+    def execute(self) -> bytes:
+        """Execute the next draw and return its seed."""
+        seed = self.seed()
+        self.send(seed)
+        return seed
+
+    def seed(self) -> bytes:
+        """Wait for the round of the next draw, and return the draw's seed."""
         stage, client = self.stage, self.stage.referee
         first = client.audit.first_draw()
         stage.same("the first draw of the queue", self.task, first and first.task)
         assert first is not None
         stage.until(client.deployment.beacon.time_of(first.round))
-        self.owed = False
         root = client.market.task(self.task).root
-        seed = seed_of(
+        return seed_of(
             client.deployment.chain_id,
             client.audit.address,
             self.task,
@@ -190,8 +193,11 @@ class Auditing:
             first.number,
             word(signature(first.round)),
         )
-        prepare(seed)
+
+    def send(self, seed: bytes) -> None:
+        """Execute the next draw. Its seed must be the same here and on the chain."""
+        stage, client = self.stage, self.stage.referee
         done = execute_first_draw(client, signature)
         assert done is not None  # Nobody else executes draws on this chain.
+        self.owed = False
         stage.same("seed of a draw", seed, client.audit.event(done[1], "Drawn").arguments["seed"])
-        return seed

@@ -106,14 +106,11 @@ class Looking:
     def _redraw(self, asked: Sequence[int]) -> None:
         self._stage.same("looks that are drawn again", sorted(asked), sorted(self._awaited))
         self._silence(again=True)
-        drawn: list[int] = []
-
-        def prepare(seed: bytes) -> None:
-            drawn[:] = found(words(seed), self._stage.slots, len(asked), self._auditing.accounts)
-            if all(each == NOBODY for each in drawn):  # then this draw's transaction ends the level
-                self._ask_for_more()
-
-        self._auditing.execute(prepare)
+        seed = self._auditing.seed()
+        drawn = found(words(seed), self._stage.slots, len(asked), self._auditing.accounts)
+        if all(each == NOBODY for each in drawn):  # then this draw's transaction ends the level
+            self._ask_for_more()
+        self._auditing.send(seed)
         self._awaited = {}
         self._seat(asked, drawn)
         self._stage.books.redrawn()

@@ -104,11 +104,7 @@ class Scene:
 
     def close(self) -> None:
         """End the node's threads."""
-        self.node._workers.fetches.abandon()
-        self.node._games.close()
-        self.node._workers.sends.close()
-        self.node._workers.calls.close()
-        self.database.close()
+        self.node._close()
 
 
 def commit(client: Client, task: int, segment: int, salt: bytes) -> int:

@@ -133,7 +133,9 @@ def test_an_accusation_is_ended_once_the_look_had_time_to(
     client = SimpleNamespace(
         deployment=None,
         game=SimpleNamespace(game=lambda _number: SimpleNamespace(phase=phase)),
-        looks=SimpleNamespace(look=lambda *_at: stands, take_unanswered=lambda *at: at),
+        looks=SimpleNamespace(
+            ask_ahead=lambda *_calls: None, look=lambda *_at: stands, take_unanswered=lambda *at: at
+        ),
     )
     context = cast(Context, SimpleNamespace(client=client, begin=begin))
     settlement.advance(context, view, cast(Terms, SimpleNamespace(jurors=0)))

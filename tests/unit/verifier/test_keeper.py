@@ -15,8 +15,9 @@ from typing import cast
 import pytest
 
 from protocol.beacon.networks import DEVELOPMENT
+from protocol.chain.audit import Audit
 from protocol.chain.parameters import DEVNET
-from protocol.chain.views import ItemClaim, LookView, TaskStatus
+from protocol.chain.views import ItemClaim, LookView, PendingDraw, TaskStatus
 from protocol.dispute.keys import salt_hash
 from protocol.node.database import Identity
 from protocol.node.party.exits import Exit, Observation
@@ -30,6 +31,8 @@ from verifier.look_events import Revealed
 
 LOOK = 32
 OVER = NOW - GRACE - LONGEST_TURN - 1
+FIRST = OVER + GRACE + 1
+"""The first second in which this verifier makes a call."""
 TOLD = Revealed(bytes([5]) * 32, bytes([6]) * 32)
 STANDS = LookView(bytes(32), None, until=0, lock=0, game=0, accusations=0, dropped=False)
 ASKS = Challenge(1, LOOK, ME, 2, bytes(32), b"", asks=True)
@@ -65,6 +68,7 @@ class Scene:
                 client=client,
                 clients={ME: client},
                 database=database,
+                first_due={},
                 terms=lambda _task: SimpleNamespace(segments_per_verifier=1, jurors=3),
                 segments=lambda _task, _seat: [2],
                 looks=SimpleNamespace(
@@ -86,7 +90,10 @@ class Scene:
         return replace(seen, audit=audit, looks=(self.look,))
 
     def due(self, status: TaskStatus = TaskStatus.SUBMITTED) -> Exit | None:
-        return keeper.due(self.context, self.seen(status))
+        """The call that is made at the second look, by which every turn has come."""
+        for now in (FIRST, NOW):
+            due = keeper.due(self.context, replace(self.seen(status), now=now))
+        return due
 
 
 @pytest.fixture
@@ -188,13 +195,49 @@ def test_the_bond_of_an_accusation_that_nobody_judges_is_fetched(
 
 def test_without_a_part_in_the_task_a_verifier_waits_for_its_turn(scene: Scene) -> None:
     scene.look = replace(scene.look, account=OTHER)
-    wait = ceil(turn(ME, VIEW.task, Exit.SETTLE, LONGEST_TURN))
+    wait = ceil(turn(ME, f"settle {VIEW.task}", LONGEST_TURN))
     assert wait > 0
-    last = OVER + GRACE + wait
-    assert keeper.due(scene.context, replace(scene.seen(), now=last)) is None
-    assert keeper.due(scene.context, replace(scene.seen(), now=last + 1)) is Exit.SETTLE
+    for now in (FIRST - 1, FIRST, FIRST + wait - 1):
+        assert keeper.due(scene.context, replace(scene.seen(), now=now)) is None
+    assert keeper.due(scene.context, replace(scene.seen(), now=FIRST + wait)) is Exit.SETTLE
     scene.seat = replace(scene.seat, account=ME)
-    assert keeper.due(scene.context, replace(scene.seen(), now=OVER + GRACE + 1)) is Exit.SETTLE, "a part"
+    assert keeper.due(scene.context, replace(scene.seen(), now=FIRST - 1)) is None, "others' seconds"
+    assert keeper.due(scene.context, replace(scene.seen(), now=FIRST)) is Exit.SETTLE, "a part"
+
+
+def test_a_turn_begins_when_the_call_becomes_possible(scene: Scene) -> None:
+    """A game that ends, or an accusation, makes a call due long after the last second for challenges."""
+    scene.look = replace(scene.look, account=OTHER)
+    late = NOW + 10_000
+    wait = ceil(turn(ME, f"settle {VIEW.task}", LONGEST_TURN))
+    seen = replace(scene.seen(), now=late)
+    for held in (replace(seen, accusations=1), replace(seen, view=replace(seen.view, open_games=1))):
+        assert keeper.due(scene.context, replace(held, now=late - 1)) is None
+        assert keeper.due(scene.context, seen) is None
+        assert keeper.due(scene.context, replace(seen, now=late + wait)) is Exit.SETTLE
+
+
+def test_all_draws_have_one_turn_after_the_other(scene: Scene) -> None:
+    """Who calls executes the first draw of the queue, whatever task it looks at. So of many draws that are
+    due, the turn is that of the first one.
+    """
+    queue = [PendingDraw(task, 0, 1, 0, 0, 0, 1) for task in range(100, 110)]
+    scene.context.client.audit = cast(Audit, SimpleNamespace(first_draw=lambda: queue[0]))
+    scene.look = replace(scene.look, account=OTHER)
+    now = NOW
+    while queue:
+        wait = ceil(turn(ME, f"draw {queue[0].task} 1", LONGEST_TURN))
+        for later in (0, wait):
+            due = {keeper.due(scene.context, _undrawn(scene, task, now + later)) for task in range(100, 110)}
+            assert due == ({Exit.DRAW} if later == wait else {None})
+        queue.pop(0)
+        now += wait
+
+
+def _undrawn(scene: Scene, task: int, now: int) -> Observation:
+    """A task whose draw is due."""
+    seen = replace(scene.seen(), now=now, audit=replace(AUDIT, pending=True, round=1))
+    return replace(seen, view=replace(seen.view, task=task))
 
 
 @pytest.mark.parametrize("verifiers", [1, 8, 64, VERIFIERS // 2])
@@ -202,7 +245,7 @@ def test_few_turns_are_close_to_the_earliest_however_many_verifiers_there_are(ve
     """Within a tenth of the longest turn after the earliest turn, 1024 ** 0.1 = 2 are expected on average."""
     close = []
     for task in range(200):
-        turns = [turn(f"0x{account:040x}", task, Exit.ASSIGN, 100) for account in range(verifiers)]
+        turns = [turn(f"0x{account:040x}", f"assign {task}", 100) for account in range(verifiers)]
         assert all(0 <= one <= 100 for one in turns)
         close.append(sum(one <= min(turns) + 10 for one in turns))
     assert 1 <= mean(close) < 2.5
@@ -210,7 +253,7 @@ def test_few_turns_are_close_to_the_earliest_however_many_verifiers_there_are(ve
 
 def test_no_account_is_always_the_first() -> None:
     accounts = [f"0x{account:040x}" for account in range(8)]
-    calls = [(task, what) for task in range(50) for what in (Exit.ASSIGN, Exit.EXPIRE)]
-    first = [min(accounts, key=lambda one: turn(one, task, what, 100)) for task, what in calls]
+    calls = [f"{what} {task}" for task in range(50) for what in ("assign", "expire")]
+    first = [min(accounts, key=lambda one: turn(one, call, 100)) for call in calls]
     assert set(first) == set(accounts)
     assert max(map(first.count, accounts)) < len(calls) / 3

@@ -17,7 +17,7 @@ from protocol.chain.blocks import Block
 from protocol.chain.client import Client
 from protocol.chain.errors import RpcUnavailable
 from protocol.chain.parameters import DEVNET, TOKEN
-from protocol.chain.views import NEVER, NOBODY, TaskStatus, TaskView
+from protocol.chain.views import NEVER, NOBODY, PendingDraw, TaskStatus, TaskView
 from protocol.dispute.keys import NO_SEAT
 from protocol.node.home import Home
 from protocol.node.party.exits import Exit, Observation
@@ -48,6 +48,7 @@ def node(tmp_path: Path) -> Iterator[VerifierNode]:
             terms=lambda _task: SimpleNamespace(attest_period=40, move_time=20),
             ask_ahead=lambda *_arguments: None,
         ),
+        audit=SimpleNamespace(first_draw=lambda: PendingDraw(1, 0, LONG_OVER + 1, 0, 0, 0, 1)),
         address=ME,
         inclusion=1.0,
     )
@@ -147,10 +148,8 @@ DUE = ((ATTESTED, Exit.SETTLE), (SILENT, Exit.REDRAW), (UNFILLED, Exit.VOID), (U
 def test_a_verifier_makes_no_call_for_a_solver_that_it_challenges(
     node: VerifierNode, seen: Observation, what: Exit
 ) -> None:
+    assert keeper.due(node.context, replace(seen, now=LONG_OVER + GRACE + 1)) is None, "it has no turn yet"
     assert keeper.due(node.context, seen) is what
-    assert keeper.due(node.context, replace(seen, now=LONG_OVER + GRACE)) is None, (
-        "the first seconds are others'"
-    )
     node.context.database.put_challenge(CHALLENGE)
     assert keeper.due(node.context, seen) is None
 
@@ -162,6 +161,7 @@ def test_a_solver_that_was_challenged_in_vain_is_not_paid_by_the_challenger(
     node.context.database.put_challenge(CHALLENGE)
     node.context.database.update_challenge(CHALLENGE.key, outcome=outcome)
     for seen, what in DUE:
+        keeper.due(node.context, replace(seen, now=LONG_OVER + GRACE + 1))
         assert keeper.due(node.context, seen) is (None if what is Exit.SETTLE else what)
 
 
@@ -170,6 +170,7 @@ def test_a_verifier_does_not_report_its_own_silence(node: VerifierNode) -> None:
 
 
 def test_a_draw_is_a_matter_of_no_task_and_every_seat_is_released_by_a_job(node: VerifierNode) -> None:
+    assert list(keeper.jobs(node.context, replace(UNDRAWN, now=LONG_OVER + GRACE + 1))) == []
     assert [job.key for job in keeper.jobs(node.context, UNDRAWN)] == [(None, "draw")]
     over = observation(TaskStatus.SETTLED, (seat(0), seat(1, OTHER), seat(2, released=True), seat(3)))
     assert [job.key for job in keeper.jobs(node.context, over)] == [(1, "release 0"), (1, "release 3")]
