@@ -35,8 +35,8 @@ class KnownTask:
     def meant(cls, client: Client, home: Home, number: int) -> Self:
         """The task that a user means by a number: the one that was posted from the home folder with it, even
         if its post is not on the chain now. If none was, the task that has the number now. Raises ChainError
-        as in `read`, and AnotherTask if the number has become another task's. The note then goes with the
-        task's new number, so the old one means the task that has it.
+        as in `read`, and AnotherTask if the number has become another task's. The new number then means the
+        same task as the old one.
         """
         noted = notes.posted(home, client, number)
         if noted is None:
@@ -47,10 +47,33 @@ class KnownTask:
         except NotMinedAgain:
             pass  # it may be mined again
         except AnotherTask as error:
-            if error.number is not None:
-                notes.renumber(home, client, number, error.number)
+            notes.renumber(home, client, cls._moves(client, home, number, error.number))
             raise
         return known
+
+    @classmethod
+    def _moves(cls, client: Client, home: Home, number: int, now: int | None) -> dict[int, int]:
+        """The new number of a task whose old one is `number`. The new number may be noted as that of another
+        task of the home folder, which then has another number too, and so on: all these, by their old
+        numbers. Empty if one of these tasks is not on the chain. Raises ChainError.
+        """
+        moves: dict[int, int] = {}
+        while number not in moves:
+            if now is None:
+                return {}
+            moves[number] = now
+            noted = notes.posted(home, client, now)
+            if noted is None:
+                break
+            number = now
+            try:
+                cls(number, *noted).view(client, home)
+                break
+            except AnotherTask as error:
+                now = error.number
+            except NotMinedAgain:
+                now = None
+        return moves
 
     def view(self, client: Client, home: Home) -> TaskView:
         """The task's state. Raises AnotherTask if its number has become another task's, NotMinedAgain if no

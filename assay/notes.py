@@ -5,6 +5,7 @@ the file that it came from.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -42,9 +43,13 @@ def posted(home: Home, client: Client, task: int) -> tuple[str, Terms] | None:
     return None
 
 
-def renumber(home: Home, client: Client, task: int, number: int) -> None:
-    """Note that a task has another number now."""
-    note_of(home, client, task).replace(note_of(home, client, number))
+def renumber(home: Home, client: Client, numbers: Mapping[int, int]) -> None:
+    """Note that tasks, given by the numbers they were noted under, have other numbers now. The old notes stay
+    unless they are among the new numbers, because a re-organisation may give the old numbers back.
+    """
+    texts = {number: note_of(home, client, task).read_bytes() for task, number in numbers.items()}
+    for number, text in texts.items():
+        write_atomically(note_of(home, client, number), text)
 
 
 def recall(home: Home, client: Client, task: int) -> Path | None:
@@ -59,7 +64,7 @@ def recall(home: Home, client: Client, task: int) -> Path | None:
 
 
 def note_of(home: Home, client: Client, task: int) -> Path:
-    """The path of the note that says which file a task came from."""
+    """The path of the note on a task that was posted with this number."""
     return folder_of(home, client) / f"{task}.json"
 
 

@@ -226,7 +226,7 @@ def _taken(output: Output, terms: Terms, derived: Derived, choices: Choices) -> 
 def _sent(context: Context, client: Client, terms: Terms, given: Collection[str]) -> tuple[Terms, int] | None:
     """Find terms that were already sent: by an interrupted command, by one whose post a re-organisation has
     taken back, or by a command run elsewhere. Waits for their task, and returns the terms and the task's id.
-    Returns None if nothing was sent, or if that task is over. `given` names the terms that are not derived.
+    Returns None if nothing was sent. `given` names the terms that are not derived.
     """
     output = context.output
     fixed = submitting.FIELDS - (set(Derived.NAMES) - set(given))
@@ -236,8 +236,7 @@ def _sent(context: Context, client: Client, terms: Terms, given: Collection[str]
             "or whose post a re-organisation took back: this one waits for their task"
         )
         number, _ = client.market.post(sent, intent)
-        if not client.market.task(number).status.is_over:
-            return sent, number
+        return sent, number
     task = submitting.unnoted(context.home, client, terms, fixed)
     if task is None:
         return None

@@ -222,7 +222,8 @@ class Unmined:
         head = self.connection.newest
         mined = self.connection.transaction_count(self.address)
         self._offered = {n: since for n, since in self._offered.items() if n >= mined}
-        newest = {entry.nonce: entry for entry in self.journal.since(mined)}
+        attempts = self.journal.since(mined)
+        newest = {entry.nonce: entry for entry in attempts}
         self._looked_at = head
         if newest or not head:
             self._mined_at = None
@@ -235,10 +236,11 @@ class Unmined:
             if entry is None:
                 gone += self._fill(nonce)
                 continue
-            if entry.status is not Status.PENDING:
-                if self.connection.receipt(entry.hash) is not None:
-                    continue  # mined after all: the count came from a node that is behind
-                self.journal.mark(entry.hash, Status.PENDING)
+            seen = [one for one in attempts if one.nonce == nonce and one.status is not Status.PENDING]
+            if any(self.connection.receipt(one.hash) is not None for one in seen):
+                continue  # mined after all: the count came from a node that is behind
+            for one in seen:  # taken back by a re-organisation: perhaps not the attempt with the highest fee
+                self.journal.mark(one.hash, Status.PENDING)
             if entry.hash not in known:
                 self._keep(entry)
                 gone += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -315,6 +316,43 @@ def test_a_transaction_taken_away_by_a_reorganisation_is_handed_over_again(
     again = sender.send(transfer(6), "pay")
     assert again.transaction == receipt.transaction
     assert chain.connection.balance(NOWHERE) == before
+
+
+@pytest.mark.parametrize("code", ["0x", REVERTS])
+def test_all_attempts_of_what_is_taken_back_are_pending_again(
+    chain: Devnet, sender: Sender, code: str
+) -> None:
+    """The attempt with the lower fee is mined and seen, perhaps reverted, and then taken back."""
+    rpc, usual, before = chain.connection, sender.sending, chain.connection.balance(NOWHERE)
+    snapshot = rpc.request("evm_snapshot")
+    sender.sending = Sending(timeout=20, poll=0.02, replace_after=0.0)
+    rpc.request("evm_setAutomine", False)
+    try:
+        (sent,) = sender.hand_over([(transfer(4), "pay")])
+        sender.recover()
+        assert sent.nonce is not None
+        lower, _higher = sender.journal.signed(sent.nonce)
+        sender.sending = usual
+        rpc.request("anvil_dropAllTransactions")
+        rpc.broadcast([lower.raw])
+        rpc.request("anvil_setCode", NOWHERE, code)
+        chain.mine()
+        with suppress(Reverted):
+            sender.receipt(sent)
+        status = Status.MINED if code == "0x" else Status.FAILED
+        assert [entry.status for entry in sender.journal.signed(sent.nonce)] == [status, Status.PENDING]
+        assert rpc.request("evm_revert", snapshot)
+        rpc.request("anvil_dropAllTransactions")
+        sender.recover()
+        assert {entry.status for entry in sender.journal.of_intent("pay")} == {Status.PENDING}
+        assert len(sender.journal.of_intent("pay")) == 2
+    finally:
+        rpc.request("evm_setAutomine", True)
+    chain.mine()
+    assert sender.send(transfer(4), "pay").transaction in [
+        entry.hash for entry in sender.journal.signed(sent.nonce)
+    ]
+    assert rpc.balance(NOWHERE) - before == 4
 
 
 def test_a_mined_transaction_that_is_taken_back_is_mined_again_before_the_next(

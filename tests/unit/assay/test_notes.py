@@ -1,4 +1,4 @@
-"""The note on the file that a task came from."""
+"""The notes on tasks that were posted from a home folder."""
 
 from __future__ import annotations
 
@@ -28,9 +28,23 @@ def test_what_was_posted_is_noted_with_its_file(tmp_path: Path) -> None:
     remember(home, client(), 7, file, asked)
     assert recall(home, client(), 7) == file
     assert posted(home, client(), 7) == (client().address, asked)
-    renumber(home, client(), 7, 8)
-    assert not note_of(home, client(), 7).is_file()
-    assert (recall(home, client(), 8), posted(home, client(), 8)) == (file, (client().address, asked))
+    renumber(home, client(), {7: 8})
+    for number in (7, 8):
+        assert (recall(home, client(), number), posted(home, client(), number)) == (
+            file,
+            (client().address, asked),
+        )
+
+
+def test_two_tasks_that_change_their_numbers_keep_their_notes(tmp_path: Path) -> None:
+    home, files = Home(tmp_path), [tmp_path / "one.toml", tmp_path / "two.toml"]
+    for number, file in enumerate(files, 7):
+        file.touch()
+        remember(home, client(), number, file, terms())
+    renumber(home, client(), {7: 8, 8: 9})
+    assert [recall(home, client(), number) for number in (7, 8, 9)] == [files[0], *files]
+    renumber(home, client(), {8: 9, 9: 8})
+    assert [recall(home, client(), number) for number in (7, 8, 9)] == [files[0], *reversed(files)]
 
 
 @pytest.mark.parametrize(
