@@ -297,6 +297,9 @@ class PythonState:
     def _cached(self, where: str, function: Any) -> Items:
         """What a function with `functools.lru_cache` holds: the wrapped function and the cached results. The
         cache can only be restored by clearing it.
+
+        For a function of a library or an installed package, only the wrapped function. Its cache fills as soon as
+        a trial first calls it.
         """
         known = function.cache_info().misses
 
@@ -305,6 +308,9 @@ class PythonState:
                 function.cache_clear()
 
         self._holders.append((None, restore))
+        code = getattr(function.__wrapped__, "__code__", None)
+        if code is not None and (in_library(code.co_filename) or is_installed(code.co_filename)):
+            return [(where, function.__wrapped__)]
         inside = gc.get_referents(function)
         caches = [x for x in inside if type(x) is dict and function.cache_parameters()["maxsize"] is None]
         results = [*(x for cache in caches for x in cache.values()), *inside]
@@ -321,6 +327,8 @@ class PythonState:
         if in_library(file) or (installed and not issubclass(class_, nn.Module)):
             return ()
         found: list[tuple[str, Any]] = [(c.__name__, c) for c in (type(class_), *class_.__bases__)]
+        if not installed:
+            self._holders.append(_additions(class_))
         for name, held in vars(class_).items():
             held = held.__func__ if isinstance(held, staticmethod | classmethod) else held
             if isinstance(held, (FunctionType, CACHED)):
@@ -329,7 +337,7 @@ class PythonState:
                 continue
             elif hasattr(type(held), "__get__"):
                 found.append((f"{class_.__name__}.{name}", held))
-            elif not installed and not (name.startswith("__") and name.endswith("__")):
+            elif not installed and not _is_special(name):
                 self._holders.append((partial(_attribute, class_, name), partial(_set, class_, name, held)))
                 found.append((f"{class_.__name__}.{name}", held))
         return found
@@ -408,6 +416,24 @@ def _set(owner: Any, name: str, value: Any) -> None:
     """
     if getattr(owner, name, _Absent) is not value:
         setattr(owner, name, value)
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _additions(class_: type) -> tuple[Callable[[], Iterable[Any]], Callable[[], None]]:
+    """Two functions, as in `PythonState._holders`, for the attributes that a class does not have yet."""
+    before = set(vars(class_))
+
+    def added() -> dict[str, Any]:
+        return {name: x for name, x in vars(class_).items() if name not in before and not _is_special(name)}
+
+    def restore() -> None:
+        for name in added():
+            delattr(class_, name)
+
+    return lambda: added().values(), restore
 
 
 def _attribute(owner: type, name: str) -> Iterable[Any]:

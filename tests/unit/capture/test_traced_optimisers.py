@@ -611,6 +611,8 @@ def test_a_count_outside_the_state_is_refused_and_restored(kind: type[Elsewhere]
 
 
 INSTALLED = """
+import functools
+
 import torch
 
 calls = 0
@@ -667,8 +669,42 @@ class InAGlobal(Base):
         global calls
         calls += 1
         return calls
+
+
+@functools.lru_cache
+def coefficients(order):
+    return [1.0 / (k + 1) for k in range(order)]
+
+
+@functools.lru_cache(maxsize=None)
+def shaped(shape):
+    return {"numbers": shape}
+
+
+class Cached(Base):
+    @staticmethod
+    @functools.lru_cache
+    def numbers(order):
+        return [order]
+
+    def counted(self):
+        shape = tuple(self.param_groups[0]["params"][0].shape)
+        return coefficients(3)[0] + len(shaped(shape)) + self.numbers(3)[0]
 """
-"""The source of an installed package. Its optimisers count their steps up to a limit that no trial reaches."""
+"""The source of an installed package. Its optimisers count their steps up to a limit that no trial reaches; the last
+one looks up results in caches.
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The installed package, new for each test."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "counting_optimisers.py").write_text(INSTALLED)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "counting_optimisers", raising=False)
+    return importlib.import_module("counting_optimisers")
 
 
 @pytest.mark.parametrize(
@@ -681,22 +717,25 @@ class InAGlobal(Base):
         ("InAGlobal", "calls in a step"),
     ],
 )
-def test_a_count_in_the_class_of_an_installed_optimiser_is_refused_and_restored(
-    name: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_count_of_an_installed_optimiser_is_refused_and_its_class_restored(
+    name: str, what: str, package: Any
 ) -> None:
-    folder = tmp_path / "site-packages"
-    folder.mkdir()
-    (folder / "counting_optimisers.py").write_text(INSTALLED)
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.delitem(sys.modules, "counting_optimisers", raising=False)
-    package = importlib.import_module("counting_optimisers")
     model = Gains()
     with pytest.raises(CaptureError, match=f"{name} changes {what}"):
         captured(model, squares, getattr(package, name)(model.parameters()))
     assert package.InANumber.steps == 0
     assert package.InADict.held == {"steps": 0}
     assert package.InAList.steps == []
+    assert not hasattr(package.Base, "steps")
+    assert (package.calls > 0) == (name == "InAGlobal")  # globals of a package are only compared
     captured(model, squares, package.Plain(model.parameters()))
+
+
+def test_an_installed_optimiser_with_caches_is_captured_and_follows_torch(package: Any) -> None:
+    model = Gains()
+    optimizer = package.Cached(model.parameters())
+    step = captured(model, squares, optimizer)
+    compare(model, in_torch(step, model, optimizer, 4))
 
 
 class Restarting(Own):
