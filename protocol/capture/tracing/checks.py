@@ -122,10 +122,11 @@ def require_traced(operands: Any, source: str) -> None:
     """
     real = [x for x in tree_leaves(operands) if type(x) in (torch.Tensor, nn.Parameter, nn.Buffer)]
     if any(isinstance(x, nn.Parameter) for x in real):
-        what = "a parameter from outside the model, one that list(model.parameters()) lacks"
+        what = "a parameter that the objective did not read from the model"
         remedy = (
-            "assign it, or the module that has it, to an attribute of the model, and keep several modules in an "
-            "nn.ModuleList; then pass the optimiser all parameters of the model"
+            "read it inside the objective, as model.weight or model.parameters(), not from a variable outside; if "
+            "list(model.parameters()) lacks it, assign it, or the module that has it, to an attribute of the model, "
+            "and keep several modules in an nn.ModuleList; then pass the optimiser all parameters of the model"
         )
         raise CaptureError([Problem(what, remedy, source)])
     if real:

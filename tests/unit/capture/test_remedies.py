@@ -4,7 +4,7 @@ option to set in a common library.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -217,9 +217,31 @@ def test_a_parameter_outside_the_model_is_made_a_part_of_it() -> None:
 
     own = Scaled()
     (problem,) = refused(own)
-    assert "list(model.parameters()) lacks" in problem.what
+    assert "a parameter that the objective did not read from the model" in problem.what
+    assert "if list(model.parameters()) lacks it" in problem.remedy
     assert "to an attribute of the model" in problem.remedy
     model = nn.Linear(8, 3)
     model.objective = own
     step = captured(model, own)
     assert "objective.scale" in step.initial_state(0)
+
+
+def test_a_parameter_from_a_variable_outside_is_read_inside() -> None:
+    def penalty(parameters: Iterable[Tensor]) -> Tensor:
+        return torch.stack([p.square().sum() for p in parameters]).sum()
+
+    model = nn.Linear(8, 3)
+    listed, weight = list(model.parameters()), model.weight
+    for objective in (
+        lambda m, batch: cross_entropy(m, batch) + penalty(listed),
+        lambda m, batch: cross_entropy(m, batch) + penalty([weight]),
+    ):
+        with pytest.raises(CaptureError) as caught:
+            captured(model, objective)
+        (problem,) = caught.value.problems
+        assert problem.what == "a parameter that the objective did not read from the model"
+        assert problem.remedy.startswith(
+            "read it inside the objective, as model.weight or model.parameters()"
+        )
+    captured(model, lambda m, batch: cross_entropy(m, batch) + penalty(m.parameters()))
+    captured(model, lambda m, batch: cross_entropy(m, batch) + penalty([m.weight]))  # type: ignore[list-item]
