@@ -281,37 +281,50 @@ def _all_traced(
         step = found[place] = folded(step, others)
         mark_distinct(step.graph, constants_of(step))
         expand(step.graph, RULES.__contains__)
-    for place, step in enumerate(found):
-        if step is not None:
-            with problems.collected():
-                moving = _bounds_of_moving(place, phases, found, data, told)
-                require_ranges(step, data.committed, phases[place].times(told.steps), moving)
+    with problems.collected():
+        shared = _bounds_of_shared(phases, found, data, told)
+        for place, step in enumerate(found):
+            if step is not None:
+                with problems.collected():
+                    moving = _bounds_of_moving(place, phases, found, shared, data, told)
+                    require_ranges(step, data.committed, phases[place].times(told.steps), moving)
     return found
+
+
+def _bounds_of_shared(
+    phases: Sequence[Phase], traced: Sequence[TracedStep | None], data: _Data, told: _Options
+) -> dict[int, dict[str, Interval]]:
+    """By a phase's place, for the phases that could be traced: bounds of the integer buffers that more than one
+    phase writes, whenever this phase acts.
+    """
+    whole = {place: step for place, step in enumerate(traced) if step is not None}
+    # An accumulated buffer is written once per micro-batch, not once per step.
+    units = [dict.fromkeys(accumulated(step), told.drawing.micro_batches) for step in whole.values()]
+    always = [phases[place].every == 1 and phases[place].first == 0 for place in whole]
+    found = bounds_of_shared([*whole.values()], data.committed, told.steps, units, always)
+    return dict(zip(whole, found, strict=True))
 
 
 def _bounds_of_moving(
     reader: int,
     phases: Sequence[Phase],
     traced: Sequence[TracedStep | None],
+    shared: Mapping[int, Mapping[str, Interval]],
     data: _Data,
     told: _Options,
 ) -> dict[str, Interval]:
     """Bounds of the integer buffers that phases other than the one at place `reader` write, alone or with
-    others. The bounds hold whenever the reader acts.
+    others. The bounds hold whenever the reader acts. `shared` is what `_bounds_of_shared` returns.
     """
-    whole = [step for step in traced if step is not None]
-    # An accumulated buffer is written once per micro-batch, not once per step.
-    units = [dict.fromkeys(accumulated(step), told.drawing.micro_batches) for step in whole]
-    writers = Counter(name for step in whole for name in step.written)
-    own = sum(step is not None for step in traced[:reader])
-    found = bounds_of_shared(whole, data.committed, told.steps, units)[own]
+    writers = Counter(name for step in traced if step is not None for name in step.written)
+    found = dict(shared[reader])
     for place, (phase, step) in enumerate(zip(phases, traced, strict=True)):
         if step is None or place == reader:
             continue
         # A later phase has not yet acted in the reader's last step.
         times = phase.times(told.steps if place < reader else told.steps - 1)
-        once = bounds_of_written(step, data.committed, times + 1)
-        often = bounds_of_written(step, data.committed, times * told.drawing.micro_batches + 1)
+        once = bounds_of_written(step, data.committed, times + 1, shared[place])
+        often = bounds_of_written(step, data.committed, times * told.drawing.micro_batches + 1, shared[place])
         both = {name: often[name] if name in accumulated(step) else bounds for name, bounds in once.items()}
         found |= {name: bounds for name, bounds in both.items() if writers[name] == 1}
     return found

@@ -33,6 +33,9 @@ def bounds_over_steps(
     2. No step widens the bounds by more than the first step does. This is checked at steps 0, 1, 2, 4, 8, …
        and the last. The result assumes that every step widens the bounds as much as the first step does.
     3. In all other cases, all counters get the bounds of i32.
+
+    In cases 2 and 3, the bounds are narrowed once, to what the counters are initially and after a step from these
+    bounds. So a step that ends with a clamp gets the bounds of the clamp.
     """
     if not counters:
         return {}
@@ -81,11 +84,16 @@ def widened(
             for key, bounds in first.items()
         }
 
-    for step in _doubling(steps - 1):
+    def is_linear(step: int) -> bool:
         following = at(step + 1)
-        if not all(new.inside(following[key]) for key, new in after(at(step)).items()):
-            return dict.fromkeys(first, FULL)
-    return at(steps - 1)
+        return all(new.inside(following[key]) for key, new in after(at(step)).items())
+
+    found = at(steps - 1) if all(map(is_linear, _doubling(steps - 1))) else dict.fromkeys(first, FULL)
+    new = {key: hull([first[key], bounds]) for key, bounds in after(found).items()}
+    return {
+        key: Interval(max(bounds.low, new[key].low), min(bounds.high, new[key].high))
+        for key, bounds in found.items()
+    }
 
 
 def _above(graph: Graph, nodes: list[Node]) -> list[Node]:

@@ -79,12 +79,12 @@ def require_ranges(
 
 
 def bounds_of_written(
-    traced: TracedStep, dataset: Mapping[str, Tensor], steps: int
+    traced: TracedStep, dataset: Mapping[str, Tensor], steps: int, moving: Mapping[str, Interval]
 ) -> Mapping[str, Interval]:
     """Bounds of the integer buffers that the step writes, by name. The bounds hold before every one of
-    `steps` steps. A buffer that another phase writes as well may hold any i32.
+    `steps` steps. `moving` is as in `require_ranges`; a buffer that another phase writes as well has its bounds there.
     """
-    return _Ranges(traced, dataset, steps, {}).written
+    return _Ranges(traced, dataset, steps, moving).written
 
 
 def bounds_of_shared(
@@ -92,11 +92,13 @@ def bounds_of_shared(
     dataset: Mapping[str, Tensor],
     steps: int,
     units: Sequence[Mapping[str, int]],
+    always: Sequence[bool],
 ) -> list[dict[str, Interval]]:
     """For each of the `phases`: bounds of the integer buffers that more than one of them writes, by name. The
-    bounds hold whenever the phase acts in one of `steps` steps, whether or not each of the others acts.
+    bounds hold whenever the phase acts in one of `steps` steps.
 
     `units` has, for each phase, how often it writes a buffer in one step; a name that it lacks stands for 1.
+    `always` says of each phase whether it acts in every step. Any other phase may act or not.
     """
     writers = Counter(name for traced in phases for name in traced.written)
     first = {
@@ -111,11 +113,12 @@ def bounds_of_shared(
 
     def after(bounds: dict[str, Interval], acting: int = len(phases)) -> dict[str, Interval]:
         """The bounds after the first `acting` phases, given those before the step."""
-        for ranges, often in zip(graphs[:acting], units):
+        for ranges, often, acts in zip(graphs[:acting], units, always):
             for name, new in ranges.after(bounds).items():
                 old, times = bounds[name], often.get(name, 1)
                 low, high = old.low + times * (new.low - old.low), old.high + times * (new.high - old.high)
-                bounds = bounds | {name: hull([old, Interval(low, high)])}
+                written = Interval(low, high)
+                bounds = bounds | {name: written if acts else hull([old, written])}
         return bounds
 
     begun = widened(first, after, steps)

@@ -344,10 +344,10 @@ def both_counting(
 @pytest.mark.parametrize(
     ("by", "options", "bounds"),
     [
-        ((1, 0), {}, "0 to 4"),
-        ((10, 1), {}, "1 to 44"),
-        ((-10, 1), {}, "-39 to 4"),
-        ((10, 1), {"micro_batches": 2}, "1 to 84"),
+        ((1, 0), {}, "1 to 4"),
+        ((10, 1), {}, "11 to 44"),
+        ((-10, 1), {}, "-36 to -9"),
+        ((10, 1), {"micro_batches": 2}, "21 to 84"),
     ],
 )
 def test_an_index_that_two_phases_count_beyond_a_table_is_refused(
@@ -403,5 +403,79 @@ def test_a_third_phase_reads_what_two_phases_count() -> None:
         return capture_phases(model, phases, data(), batch_size=BATCH, steps=4)
 
     assert of_three(9).initial_state(1)["n"] == 0
-    with pytest.raises(CaptureError, match="any index from 0 to 8; torch allows 0 to 7"):
+    with pytest.raises(CaptureError, match="any index from 2 to 8; torch allows 0 to 7"):
         of_three(8)
+
+
+class CountedInThree(Counted):
+    """Three layers, a counter, a copy of the counter, and a table of `size` numbers."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.c = nn.Linear(2, 1)
+        self.register_buffer("copy", torch.tensor(0))
+        self.register_buffer("table", torch.arange(1.0, size + 1))
+
+
+def test_a_copy_of_a_counter_that_two_phases_write_has_its_bounds() -> None:
+    """The copy is at most 7: the first phase copies what it counts in each of four steps, and the second counts on."""
+
+    def of_three(size: int) -> CapturedStep:
+        model = CountedInThree(size)
+
+        def copying(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+            model.n += 1
+            model.get_buffer("copy").copy_(model.n)
+            return squared(model.a, batch)
+
+        def counting_too(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+            model.n += 1
+            return squared(model.b, batch)
+
+        def reading(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+            at = model.get_buffer("copy").view(1)
+            return squared(model.c, batch) * model.get_buffer("table").index_select(0, at)[0]
+
+        phases = [
+            Phase("copy", copying, torch.optim.SGD(model.a.parameters(), lr=0.1)),
+            Phase("count", counting_too, torch.optim.SGD(model.b.parameters(), lr=0.1)),
+            Phase("read", reading, torch.optim.SGD(model.c.parameters(), lr=0.1)),
+        ]
+        return capture_phases(model, phases, data(), batch_size=BATCH, steps=4)
+
+    step = of_three(8)
+    state = step.initial_state(1)
+    for _ in range(4):
+        state = step.step(state)
+    assert (int(state["n"]), int(state["copy"])) == (8, 7)
+    with pytest.raises(CaptureError, match="any index from 0 to 7; torch allows 0 to 6"):
+        of_three(7)
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_a_counter_that_two_phases_clamp_has_the_bounds_of_the_clamps(every: int) -> None:
+    def clamping(size: int) -> CapturedStep:
+        model = Counted()
+        model.register_buffer("table", torch.arange(1.0, size + 1))
+
+        def up(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+            model.n.add_(1).clamp_(max=3)
+            return squared(model.a, batch) * factor_from_table(model)
+
+        def down(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+            model.n.sub_(1).clamp_(min=0)
+            return squared(model.b, batch) * factor_from_table(model)
+
+        phases = [
+            Phase("up", up, torch.optim.SGD(model.a.parameters(), lr=0.01)),
+            Phase("down", down, torch.optim.SGD(model.b.parameters(), lr=0.01), every=every),
+        ]
+        return capture_phases(model, phases, data(), batch_size=BATCH, steps=20)
+
+    step = clamping(4)
+    state = step.initial_state(1)
+    for _ in range(20):
+        state = step.step(state)
+    assert state["n"] == (0 if every == 1 else 3)
+    with pytest.raises(CaptureError, match=r"any index from \d to \d; torch allows"):
+        clamping(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from protocol.capture import CaptureError
-from protocol.capture.analysis.ranges import require_ranges
+from protocol.capture.analysis.ranges import bounds_of_shared, require_ranges
 from protocol.capture.analysis.transfers import TRANSFERS
 from protocol.capture.inputs.dataset import example_batch
 from protocol.capture.lowering.rules import RULES
@@ -307,6 +308,69 @@ FLOATS = {
 """Operations whose rules refuse integers or convert them to floats."""
 BOOLS = {"all", "any", "eq", "ge", "gt", "isinf", "isnan", "le", "logical_and", "logical_not", "logical_or"}
 BOOLS |= {"logical_xor", "lt", "ne"}
+
+
+OF_COUNTERS: list[tuple[list[int], Callable[[Tensor, int], Tensor]]] = [
+    ([-9, -1, 1, 2, 30], lambda n, k: n + k),
+    ([-2, -1, 2, 3], lambda n, k: n * k),
+    ([-4, 0, 3, 50], lambda n, k: n.clamp(min=k)),
+    ([-4, 0, 3, 50], lambda n, k: n.clamp(max=k)),
+    ([2, 5, 64], lambda n, k: n % k),
+    ([2, 3], lambda n, k: n // k),
+]
+"""Operations that a phase does with a counter. Each has the numbers from which its `k` is drawn."""
+
+
+class TwoCounters(nn.Module):
+    """A parameter and two counters."""
+
+    def __init__(self, begun: tuple[int, int]) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(()))
+        self.register_buffer("n", torch.tensor(begun[0]))
+        self.register_buffer("m", torch.tensor(begun[1]))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_counters_that_several_phases_write_stay_within_their_bounds(seed: int) -> None:
+    """The phases' operations, and the steps in which a phase acts, are random. Some phases act in every step."""
+    rng, steps = random.Random(seed), 6
+    begun = rng.randint(-5, 5), rng.randint(-5, 5)
+    phases = [
+        [(rng.choice("nm"), rng.choice("nm"), rng.choice(OF_COUNTERS), rng.random()) for _ in range(3)]
+        for _ in range(rng.randint(2, 3))
+    ]
+    always = [rng.random() < 0.6 for _ in phases]
+
+    def act(counters: dict[str, Tensor], phase: int) -> None:
+        for to, of, (numbers, operation), share in phases[phase]:
+            counters[to] = operation(counters[of], numbers[int(share * len(numbers))])
+        counters["n"], counters["m"] = counters["n"] + 0, counters["m"] + 0  # each phase writes both
+
+    def objective(phase: int) -> Callable[[nn.Module, Mapping[str, Tensor]], Tensor]:
+        def writing(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+            counters = dict(model.named_buffers())
+            act(counters, phase)
+            for name, t in counters.items():
+                setattr(model, name, t)
+            return model.get_parameter("w") * batch["x"].mean()
+
+        return writing
+
+    traced = []
+    for phase in range(len(phases)):
+        step = trace_step(TwoCounters(begun), objective(phase), {"x": torch.zeros(2)})
+        assert set(step.written) == {"n", "m"}
+        traced.append(replace(step, moving=frozenset("nm")))
+    bounds = bounds_of_shared(traced, {"x": torch.zeros(4)}, steps, [{}] * len(phases), always)
+    for _ in range(20):
+        counters = {"n": torch.tensor(begun[0]), "m": torch.tensor(begun[1])}
+        for _ in range(steps):
+            for phase, each in enumerate(always):
+                if each or rng.random() < 0.5:
+                    for name, t in counters.items():
+                        assert bounds[phase][name].low <= int(t) <= bounds[phase][name].high
+                    act(counters, phase)
 
 
 def test_every_operation_on_integers_has_bounds() -> None:
