@@ -88,10 +88,13 @@ def draws(optimizer: Optimizer, operation: str, source: str) -> Problem:
     return Problem(f"{type(optimizer).__name__} draws random numbers, by {operation}", remedy, source)
 
 
-def makes_a_tensor(optimizer: Optimizer) -> Problem:
-    """The refusal for an optimiser whose step makes a tensor of Python numbers."""
+def makes_a_tensor(optimizer: Optimizer, source: str) -> Problem:
+    """The refusal for an optimiser whose step makes a tensor of Python numbers at line `source`."""
     what = f"{type(optimizer).__name__} makes a tensor of Python numbers, as torch.tensor(0.1) does"
-    return Problem(what, "compute with the numbers themselves, or with torch.full")
+    remedy = (
+        "compute with the numbers themselves, or with torch.full; for a count, begin with torch.zeros(())"
+    )
+    return Problem(what, remedy, source)
 
 
 def step_raises(optimizer: Optimizer, error: Exception) -> Problem:
@@ -233,9 +236,12 @@ def require_only_rates_change(scheduler: LRScheduler, before: Sequence[Mapping[s
         if changed <= CYCLED:
             remedy += "pass cycle_momentum=False to the scheduler"
         else:
+            remedy += "leave it at one value"
+        if "weight_decay" in changed:
             remedy += (
-                "leave it at one value; a penalty that changes can be a term of the loss, with a factor that the model "
-                "computes from a buffer that counts steps"
+                "; SGD and Adam add the decay to the gradients, so a term of the loss can stand for it: half the decay "
+                "times the squares of the parameters, where the model computes the decay from a buffer that counts "
+                "steps; AdamW decays the parameters apart from the gradients, and no term of the loss does the same"
             )
         raise CaptureError([Problem(what, remedy)])
 

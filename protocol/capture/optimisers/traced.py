@@ -246,8 +246,10 @@ class _Tracer:
         for node in graph.nodes:
             if isinstance(node.target, OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags:
                 raise CaptureError([draws(self._optimizer, str(node.target), source_of(node))])
-        if any(node.op == "get_attr" for node in graph.nodes):
-            raise CaptureError([makes_a_tensor(self._optimizer)])
+        for node in graph.nodes:
+            if node.op == "get_attr":
+                source = next(filter(None, map(source_of, (node, *node.users))), "")
+                raise CaptureError([makes_a_tensor(self._optimizer, source)])
         expand(graph, RULES.__contains__)
         return graph
 

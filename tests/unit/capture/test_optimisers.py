@@ -259,22 +259,41 @@ class DecayingDecay(LambdaLR):
             group["weight_decay"] = 0.1 / (1 + self.last_epoch)
 
 
-def test_a_weight_decay_that_changes_can_be_a_term_of_the_loss() -> None:
-    model = Gains()
-    optimizer = AdamW(model.parameters(), lr=0.01)
-    (problem,) = refused(optimizer, model, scheduler=DecayingDecay(optimizer, lambda _: 1.0))
-    assert "DecayingDecay changes weight_decay while it runs" in problem.what
-    assert "a buffer that counts steps" in problem.remedy
-    assert "cycle_momentum" not in problem.remedy
-    model.register_buffer("n", torch.tensor(0))
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p, **options: SGD(p, lr=0.01, momentum=0.9, **options),
+        lambda p, **options: Adam(p, lr=0.01, **options),
+    ],
+    ids=["SGD", "Adam"],
+)
+def test_a_weight_decay_that_changes_can_be_a_term_of_the_loss(make: Callable[..., Optimizer]) -> None:
+    """The captured loss has the term. torch's has none, and its decay changes."""
+    model, own = Gains(), Gains()
+    optimizer = make(model.parameters(), weight_decay=0.1)
+    schedule = DecayingDecay(optimizer, lambda _: 1.0)
+    own.load_state_dict(model.state_dict())
+    own.register_buffer("n", torch.tensor(0))
 
     def decaying(model: nn.Module, batch: Any) -> Tensor:
         n = model.get_buffer("n")
         n += 1
         penalty = torch.stack([p.square().sum() for p in model.parameters()]).sum()
-        return squares(model, batch) + 0.1 / n.float() * penalty
+        return squares(model, batch) + 0.5 * (0.1 / n.float()) * penalty
 
-    captured(model, decaying, AdamW(model.parameters(), lr=0.01))
+    step = captured(own, decaying, make(own.parameters()))
+    compare(model, in_torch(step, model, optimizer, 4, schedule))
+
+
+def test_a_weight_decay_that_changes_is_refused_and_half_of_it_is_the_factor_of_the_squares() -> None:
+    model = Gains()
+    optimizer = AdamW(model.parameters(), lr=0.01)
+    (problem,) = refused(optimizer, model, scheduler=DecayingDecay(optimizer, lambda _: 1.0))
+    assert "DecayingDecay changes weight_decay while it runs" in problem.what
+    assert "half the decay times the squares of the parameters" in problem.remedy
+    assert "a buffer that counts steps" in problem.remedy
+    assert "AdamW decays the parameters apart from the gradients" in problem.remedy
+    assert "cycle_momentum" not in problem.remedy
 
 
 @pytest.mark.parametrize(

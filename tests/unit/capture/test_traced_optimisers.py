@@ -943,4 +943,41 @@ def test_an_optimiser_that_makes_a_tensor_of_a_number_is_refused() -> None:
     model = Gains()
     with pytest.raises(CaptureError, match="makes a tensor of Python numbers") as caught:
         captured(model, squares, Made(model.parameters()))
-    assert "with the numbers themselves" in caught.value.problems[0].remedy
+    (problem,) = caught.value.problems
+    assert "return p * torch.tensor(0.1)" in problem.source
+    assert "with the numbers themselves" in problem.remedy
+
+
+class CountedMean(Own):
+    """Keeps a mean that starts as the gradient, and a count that starts as `begun` returns."""
+
+    begun: Callable[[], Tensor] = staticmethod(lambda: torch.tensor(0.0))
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.param_groups[0]["params"]:
+            state = self.state[p]
+            if not state:
+                state["mean"] = p.grad.clone()
+                state["step"] = self.begun()
+            state["step"] += 1
+            state["mean"].lerp_(p.grad, 0.1)
+            p.sub_(state["mean"] / state["step"], alpha=0.01)
+
+
+class FromZeros(CountedMean):
+    """Starts the count with zeros."""
+
+    begun = staticmethod(lambda: torch.zeros(()))
+
+
+def test_a_count_beside_a_mean_that_starts_as_the_gradient_starts_with_zeros() -> None:
+    model = Gains()
+    with pytest.raises(CaptureError, match="makes a tensor of Python numbers") as caught:
+        captured(model, squares, CountedMean(model.parameters()))
+    (problem,) = caught.value.problems
+    assert "torch.tensor(0.0)" in problem.source
+    assert "for a count, begin with torch.zeros(())" in problem.remedy
+    optimizer = FromZeros(model.parameters())
+    step = captured(model, squares, optimizer)
+    compare(model, in_torch(step, model, optimizer, 4))
