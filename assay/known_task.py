@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Self
 
@@ -10,6 +10,7 @@ from assay import notes
 from assay.errors import AnotherTask, NotMinedAgain
 from assay.status import open_numbers
 from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskView
 from protocol.node.home import Home
 from protocol.tasks.task import Terms
@@ -37,6 +38,9 @@ class KnownTask:
         if its post is not on the chain now. If none was, the task that has the number now. Raises ChainError
         as in `read`, and AnotherTask if the number has become another task's. The new number then means the
         same task as the old one.
+
+        If there is nothing new to say of that task, and the number has become that of another task that was
+        posted from the home folder, it means this one.
         """
         noted = notes.posted(home, client, number)
         if noted is None:
@@ -47,15 +51,27 @@ class KnownTask:
         except NotMinedAgain:
             pass  # it may be mined again
         except AnotherTask as error:
+            told = error.number is None or notes.posted(home, client, error.number) == noted
+            if told and (other := cls._own(client, home, number)) is not None:
+                return other
             notes.renumber(home, client, cls._moves(client, home, number, error.number))
             raise
         return known
 
     @classmethod
+    def _own(cls, client: Client, home: Home, number: int) -> Self | None:
+        """The task that has a number now, if it was posted from the home folder with another number."""
+        with suppress(Reverted):
+            found = cls.read(client, number)
+            if (found.submitter, found.terms) in notes.all_posted(home, client):
+                return found
+        return None
+
+    @classmethod
     def _moves(cls, client: Client, home: Home, number: int, now: int | None) -> dict[int, int]:
         """The new number of a task whose old one is `number`. The new number may be noted as that of another
         task of the home folder, which then has another number too, and so on: all these, by their old
-        numbers. Empty if one of these tasks is not on the chain. Raises ChainError.
+        numbers. Empty if one of these tasks is not found among the open ones. Raises ChainError.
         """
         moves: dict[int, int] = {}
         while number not in moves:

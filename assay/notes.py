@@ -43,6 +43,12 @@ def posted(home: Home, client: Client, task: int) -> tuple[str, Terms] | None:
     return None
 
 
+def all_posted(home: Home, client: Client) -> list[tuple[str, Terms]]:
+    """The submitter and the terms of each task that is noted in the home folder (`posted`)."""
+    numbers = (int(note.stem) for note in folder_of(home, client).glob("*.json") if note.stem.isdecimal())
+    return [noted for number in numbers if (noted := posted(home, client, number)) is not None]
+
+
 def renumber(home: Home, client: Client, numbers: Mapping[int, int]) -> None:
     """Note that tasks, given by the numbers they were noted under, have other numbers now. The old notes stay
     unless they are among the new numbers, because a re-organisation may give the old numbers back.

@@ -115,7 +115,7 @@ def _has_turn(context: Context, seen: Observation, what: Exit) -> bool:
         first = client.audit.first_draw()
         if first is None:
             return False
-        about, call = DRAWS, f"{what.value} {first.task} {first.number}"
+        about, call = DRAWS, f"{what.value} {first.task} {first.number} {first.round}"
     known, since = context.first_due.get(about, ("", 0))
     if known != call:
         context.first_due[about] = call, seen.now

@@ -74,6 +74,7 @@ def test_a_strangers_post_before_two_own_ones_moves_both_notes(chain: Chain, hom
     assert KnownTask.meant(chain.client, home, 7).terms == TWO
     chain.tasks = {5: (OURS, ONE), 6: (OURS, TWO)}  # another re-organisation
     assert KnownTask.meant(chain.client, home, 5).terms == ONE
+    assert KnownTask.meant(chain.client, home, 6).terms == TWO
     assert number_now(chain, home, 7) == 6
 
 
@@ -81,10 +82,18 @@ def test_no_note_is_replaced_while_its_task_is_not_on_the_chain(chain: Chain, ho
     chain.tasks = {5: (STRANGER, OTHER), 6: (OURS, ONE)}
     assert number_now(chain, home, 5) == 6
     assert posted(home, chain.client, 6) == (OURS, TWO)
+    assert KnownTask.meant(chain.client, home, 6).terms == ONE, "as was said"
     chain.tasks[7] = (OURS, TWO)
     assert number_now(chain, home, 5) == 6
     assert KnownTask.meant(chain.client, home, 6).terms == ONE
     assert KnownTask.meant(chain.client, home, 7).terms == TWO
+
+
+def test_a_number_that_was_not_told_is_not_that_of_another_own_task(chain: Chain, home: Home) -> None:
+    chain.tasks = {5: (STRANGER, OTHER), 6: (OURS, ONE), 7: (OURS, TWO)}
+    for _ in range(2):
+        assert number_now(chain, home, 6) == 7
+        chain.tasks[6] = (STRANGER, OTHER)
 
 
 def test_two_tasks_that_have_each_others_numbers_keep_their_notes(chain: Chain, home: Home) -> None:

@@ -126,6 +126,8 @@ def test_an_accusation_is_ended_once_the_look_had_time_to(
     monkeypatch.setattr(settlement, "exit_due", lambda _seen, _deployment: None)
     begun: list[str] = []
 
+    asked: list[tuple[object, ...]] = []
+
     def begin(task: int, what: str, call: Callable[[], tuple[int, int]]) -> None:
         assert call() == (task, LOOK)
         begun.append(what)
@@ -134,9 +136,12 @@ def test_an_accusation_is_ended_once_the_look_had_time_to(
         deployment=None,
         game=SimpleNamespace(game=lambda _number: SimpleNamespace(phase=phase)),
         looks=SimpleNamespace(
-            ask_ahead=lambda *_calls: None, look=lambda *_at: stands, take_unanswered=lambda *at: at
+            ask_ahead=lambda *calls: asked.append(calls),
+            look=lambda *_at: stands,
+            take_unanswered=lambda *at: at,
         ),
     )
     context = cast(Context, SimpleNamespace(client=client, begin=begin))
     settlement.advance(context, view, cast(Terms, SimpleNamespace(jurors=0)))
     assert begun == sent
+    assert asked == [("lookOf", [7, LOOK])]

@@ -226,7 +226,7 @@ def test_all_draws_have_one_turn_after_the_other(scene: Scene) -> None:
     scene.look = replace(scene.look, account=OTHER)
     now = NOW
     while queue:
-        wait = ceil(turn(ME, f"draw {queue[0].task} 1", LONGEST_TURN))
+        wait = ceil(turn(ME, f"draw {queue[0].task} 1 1", LONGEST_TURN))
         for later in (0, wait):
             due = {keeper.due(scene.context, _undrawn(scene, task, now + later)) for task in range(100, 110)}
             assert due == ({Exit.DRAW} if later == wait else {None})
