@@ -51,6 +51,7 @@ from protocol.capture.inputs.python_values import (
     is_own,
     keys_of,
     kind_of,
+    leads_to_own,
     names_of,
     position_of,
     slots_of,
@@ -299,7 +300,7 @@ class PythonState:
         cache can only be restored by clearing it.
 
         For a function of a library or an installed package, only the wrapped function. Its cache fills as soon as
-        a trial first calls it.
+        a trial first calls it. A submitter's function in a library's decorator is not such a function.
         """
         known = function.cache_info().misses
 
@@ -308,8 +309,7 @@ class PythonState:
                 function.cache_clear()
 
         self._holders.append((None, restore))
-        code = getattr(function.__wrapped__, "__code__", None)
-        if code is not None and (in_library(code.co_filename) or is_installed(code.co_filename)):
+        if not leads_to_own(function.__wrapped__):
             return [(where, function.__wrapped__)]
         inside = gc.get_referents(function)
         caches = [x for x in inside if type(x) is dict and function.cache_parameters()["maxsize"] is None]

@@ -109,6 +109,33 @@ def wrapped_by(where: str, function: FunctionType) -> Items:
     return [(where, x) for x in held if isinstance(x, FunctionType | MethodType | MappingProxyType)]
 
 
+def leads_to_own(function: Any) -> bool:
+    """Whether a function may run the submitter's code: it is not a function of a library or an installed package,
+    or it is one that wraps such a function, as the functions that decorators return do.
+    """
+    pending, seen = [function], set[int]()
+    while pending:
+        each = pending.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, MethodType):
+            pending.append(each.__func__)
+        elif isinstance(each, partial):
+            pending.append(each.func)
+        elif isinstance(each, CACHED):
+            pending.append(each.__wrapped__)
+        elif isinstance(each, FunctionType) and (
+            in_library(each.__code__.co_filename) or is_installed(each.__code__.co_filename)
+        ):
+            cells = [c.cell_contents for c in each.__closure__ or () if c != CellType()]
+            held = (*cells, *vars(each).values())
+            pending += [x for x in held if isinstance(x, FunctionType | MethodType | partial | CACHED)]
+        else:
+            return True
+    return False
+
+
 def kind_of(container: Any) -> Any:
     """The type in `KINDS` that a container has or inherits from."""
     return next(kind for kind in KINDS if isinstance(container, kind))

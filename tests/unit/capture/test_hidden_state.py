@@ -9,6 +9,7 @@ import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -142,12 +143,47 @@ def in_the_result_of_a_cached_function() -> Step:
     def shared() -> dict[str, int]:
         return {"n": 0}
 
+    return counting_in(shared)
+
+
+def counting_in(shared: Callable[[], dict[str, int]]) -> Step:
     shared()
 
     def step() -> None:
         shared()["n"] += 1
 
     return step
+
+
+def in_the_result_of_a_cached_function_in_a_decorator_of_torch() -> Step:
+    @functools.lru_cache
+    @torch.no_grad()
+    def shared() -> dict[str, int]:
+        return {"n": 0}
+
+    return counting_in(shared)
+
+
+def in_the_result_of_a_cached_function_in_a_decorator_of_the_standard_library() -> Step:
+    @contextmanager
+    def nothing() -> Iterator[None]:
+        yield
+
+    @functools.lru_cache
+    @nothing()
+    def shared() -> dict[str, int]:
+        return {"n": 0}
+
+    del shared.__wrapped__.__wrapped__  # type: ignore[attr-defined]  # the closure still has the function
+    return counting_in(shared)
+
+
+def in_the_result_of_a_cached_function_that_wraps_itself() -> Step:
+    def made() -> dict[str, int]:
+        return {"n": 0}
+
+    made.__wrapped__ = made  # type: ignore[attr-defined]
+    return counting_in(functools.lru_cache(torch.no_grad()(made)))
 
 
 def in_the_first_of_two_closures_from_one_function() -> Step:
@@ -198,6 +234,9 @@ MAKERS = (
     in_a_long_iterator,
     in_a_generator_over_a_list,
     in_the_result_of_a_cached_function,
+    in_the_result_of_a_cached_function_in_a_decorator_of_torch,
+    in_the_result_of_a_cached_function_in_a_decorator_of_the_standard_library,
+    in_the_result_of_a_cached_function_that_wraps_itself,
     in_the_first_of_two_closures_from_one_function,
     in_a_function_of_another_module,
     in_a_variable_of_another_module,
