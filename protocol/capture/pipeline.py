@@ -287,7 +287,8 @@ def _all_traced(
             if step is not None:
                 with problems.collected():
                     moving = _bounds_of_moving(place, phases, found, shared, data, told)
-                    require_ranges(step, data.committed, phases[place].times(told.steps), moving)
+                    steps, units = phases[place].times(told.steps), _units(step, told)
+                    require_ranges(step, data.committed, steps, moving, units)
     return found
 
 
@@ -298,11 +299,15 @@ def _bounds_of_shared(
     phase writes, whenever this phase acts.
     """
     whole = {place: step for place, step in enumerate(traced) if step is not None}
-    # An accumulated buffer is written once per micro-batch, not once per step.
-    units = [dict.fromkeys(accumulated(step), told.drawing.micro_batches) for step in whole.values()]
+    units = [_units(step, told) for step in whole.values()]
     always = [phases[place].every == 1 and phases[place].first == 0 for place in whole]
     found = bounds_of_shared([*whole.values()], data.committed, told.steps, units, always)
     return dict(zip(whole, found, strict=True))
+
+
+def _units(step: TracedStep, told: _Options) -> dict[str, int]:
+    """How often a step writes each accumulated buffer, by name: once per micro-batch."""
+    return dict.fromkeys(accumulated(step), told.drawing.micro_batches)
 
 
 def _bounds_of_moving(

@@ -64,6 +64,12 @@ def may_be_too_wide(node: Node, low: int, high: int, origin: str) -> Problem:
     return Problem(what, SMALLER, source_of(node))
 
 
+def moving_too_wide(name: str, low: int, high: int) -> Problem:
+    """The refusal for a buffer `name` to which another phase may give integers too large for an i32."""
+    what = f"another phase may give the buffer {name} integers from {low} to {high}, int64 beyond 32 bits"
+    return Problem(what, SMALLER)
+
+
 def not_examined(node: Node, error: Exception) -> Problem:
     """The refusal for an operation `node` whose integers could not be bounded, because `error` was raised."""
     what = f"{node.target}: on these operands, {type(error).__name__}: {error}"

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntFlag
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -30,12 +31,13 @@ from protocol.capture.analysis.checks import (
     index_out_of_range,
     index_unbounded,
     may_be_too_wide,
+    moving_too_wide,
     not_examined,
     too_wide,
 )
 from protocol.capture.analysis.counters import bounds_after, bounds_over_steps, widened
 from protocol.capture.analysis.indices import Index, indices_of
-from protocol.capture.analysis.intervals import BIT, FULL, UNKNOWN, Interval, hull
+from protocol.capture.analysis.intervals import BIT, FULL, UNKNOWN, Interval, hull, wrapped
 from protocol.capture.analysis.rows import Found, Rows
 from protocol.capture.analysis.transfers import TRANSFERS, bounds_of, is_integer
 from protocol.capture.errors import CaptureError, Problem, Problems
@@ -45,6 +47,10 @@ aten = torch.ops.aten
 OF_NO_NUMBER = torch.iinfo(torch.int64).min
 """The int64 that infinity and NaN are expected to become when they are converted; C++ leaves the result
 undefined. This value is not refused, because models later drop such elements.
+"""
+COUNTED = Interval(-(2**62), 2**62)
+"""Bounds beyond this come from trained or random values, about which nothing is known, or from a counter that
+its own phase refuses.
 """
 RANDOM = {aten.native_dropout.default, aten.bernoulli.p, aten.rand.default}
 
@@ -67,15 +73,17 @@ def require_ranges(
     dataset: Mapping[str, Tensor],
     steps: int,
     moving: Mapping[str, Interval] | None = None,
+    units: Mapping[str, int] | None = None,
 ) -> None:
     """Refuse indices that torch refuses, and int64 values beyond 32 bits, in `steps` steps on the committed
     `dataset`. `moving` has bounds of integer buffers that other phases write; those of them that it lacks may
-    hold any i32.
+    hold any i32. `units` has how often a step writes an accumulated buffer, by name; a name that it lacks
+    stands for 1.
 
     The `CaptureError` names the line of each problem. If the value depends only on the dataset, the error
     also names the row and the value.
     """
-    _Ranges(traced, dataset, steps, moving or {}).check().raise_any()
+    _Ranges(traced, dataset, steps, moving or {}, units or {}).check().raise_any()
 
 
 def bounds_of_written(
@@ -97,7 +105,7 @@ def bounds_of_shared(
     """For each of the `phases`: bounds of the integer buffers that more than one of them writes, by name. The
     bounds hold whenever the phase acts in one of `steps` steps.
 
-    `units` has, for each phase, how often it writes a buffer in one step; a name that it lacks stands for 1.
+    `units` has, for each phase, how often it writes an accumulated buffer in one step, as in `require_ranges`.
     `always` says of each phase whether it acts in every step. Any other phase may act or not.
     """
     writers = Counter(name for traced in phases for name in traced.written)
@@ -109,16 +117,13 @@ def bounds_of_shared(
     }
     if not first:
         return [{} for _ in phases]
-    graphs = [_Ranges(traced, dataset, steps, {}) for traced in phases]
+    graphs = [_Ranges(traced, dataset, steps, {}, often) for traced, often in zip(phases, units)]
 
     def after(bounds: dict[str, Interval], acting: int = len(phases)) -> dict[str, Interval]:
         """The bounds after the first `acting` phases, given those before the step."""
-        for ranges, often, acts in zip(graphs[:acting], units, always):
+        for ranges, acts in zip(graphs[:acting], always):
             for name, new in ranges.after(bounds).items():
-                old, times = bounds[name], often.get(name, 1)
-                low, high = old.low + times * (new.low - old.low), old.high + times * (new.high - old.high)
-                written = Interval(low, high)
-                bounds = bounds | {name: written if acts else hull([old, written])}
+                bounds = bounds | {name: new if acts else hull([bounds[name], new])}
         return bounds
 
     begun = widened(first, after, steps)
@@ -131,7 +136,12 @@ class _Ranges:
     """
 
     def __init__(
-        self, traced: TracedStep, dataset: Mapping[str, Tensor], steps: int, moving: Mapping[str, Interval]
+        self,
+        traced: TracedStep,
+        dataset: Mapping[str, Tensor],
+        steps: int,
+        moving: Mapping[str, Interval],
+        units: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.graph = traced.graph
         holders = [node for node in traced.graph.nodes if node.op == "placeholder"]
@@ -165,23 +175,52 @@ class _Ranges:
             for name, new in written.items()
             if name not in traced.moving
         }
-        self.bounds |= bounds_over_steps(traced.graph, self.bounds, counters, steps)
-        self.written = {name: self.bounds[buffers[name]] for name in written}
+        self._units = {buffers[name]: times for name, times in units.items() if name in written}
+        # Only its own count reads an accumulated buffer, so these are widened apart from the others.
+        for times in {self._units.get(old, 1) for old in counters}:
+            together = {old: each for old, each in counters.items() if self._units.get(old, 1) == times}
+            self.bounds |= bounds_over_steps(traced.graph, self.bounds, together, steps * times)
+        self._moving = {
+            name: (node, moving[name])
+            for name, node in buffers.items()
+            if node in elsewhere and name in moving and node.meta["val"].dtype is torch.int64
+        }
         self._shared = {name: (buffers[name], new) for name, new in written.items() if name in traced.moving}
+        begun = {name: self.bounds[old] for name, (old, _) in self._shared.items()}
+        self.bounds |= {
+            old: hull([begun[name], bounds])
+            for (name, bounds), (old, _) in zip(self.after(begun, 1).items(), self._shared.values())
+            if self._units.get(old, 1) > 1
+        }
+        self.written = {name: self.bounds[buffers[name]] for name in written}
         self.origins = dict.fromkeys(holders, Origin.TRAINED) | dict.fromkeys(constants, Origin.NOTHING)
         self.origins |= dict.fromkeys(batch, Origin.DATASET)
         self.origins |= dict.fromkeys((*counters, *elsewhere), Origin.COUNTERS)
         self.checked: set[tuple[Node, Interval, int | None]] = set()
         self.problems = Problems()
 
-    def after(self, bounds: Mapping[str, Interval]) -> dict[str, Interval]:
-        """Bounds of the buffers that the graph and another phase write, after the graph, given `bounds` before it."""
-        known = self.bounds | {old: bounds[name] for name, (old, _) in self._shared.items()}
-        found = bounds_after(self.graph, known, [new for _, new in self._shared.values()])
-        return dict(zip(self._shared, found))
+    def after(self, bounds: Mapping[str, Interval], left: int = 0) -> dict[str, Interval]:
+        """Bounds of the buffers that the graph and another phase write, after the graph, given `bounds` before it.
+        An accumulated buffer's bounds are those after all units of a step but the last `left`.
+        """
+        before = {old: _held(old, bounds[name]) for name, (old, _) in self._shared.items()}
+        found = bounds_after(self.graph, self.bounds | before, [new for _, new in self._shared.values()])
+        return {
+            name: self._repeated(old, before[old], new, left)
+            for (name, (old, _)), new in zip(self._shared.items(), found)
+        }
+
+    def _repeated(self, node: Node, old: Interval, new: Interval, left: int) -> Interval:
+        """Bounds of a buffer after all units of a step but the last `left`, given those before and after the first."""
+        times = self._units.get(node, 1) - left
+        low, high = old.low + times * (new.low - old.low), old.high + times * (new.high - old.high)
+        return _held(node, Interval(low, high))
 
     def check(self) -> Problems:
         """Check every node, and return all problems in the order of the graph."""
+        for name, (node, bounds) in self._moving.items():
+            if not bounds.in_32_bits and bounds.inside(COUNTED):
+                self._refuse(node, [moving_too_wide(name, bounds.low, bounds.high)])
         for node in self.graph.nodes:
             if node.op == "get_attr":  # lowering refuses it, or it has no elements
                 self.bounds[node], self.origins[node] = UNKNOWN, Origin.TRAINED
@@ -272,3 +311,11 @@ class _Ranges:
         if self.origins[node] & Origin.COUNTERS:
             return "a buffer that the step writes"
         return f"dataset tensor {names}" if names else "a constant"
+
+
+def _held(node: Node, bounds: Interval) -> Interval:
+    """Bounds of what the buffer `node` holds, given those of the numbers written to it. Types narrower than int64
+    wrap.
+    """
+    dtype = node.meta["val"].dtype
+    return bounds if dtype in (torch.bool, torch.int64) else wrapped(bounds, dtype)

@@ -4,6 +4,7 @@ order, and at the same steps as its optimisers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -452,6 +453,68 @@ def test_a_copy_of_a_counter_that_two_phases_write_has_its_bounds() -> None:
         of_three(7)
 
 
+def counted_and_clamped(
+    by: int, micro_batches: int, steps: int, *, dtype: torch.dtype = torch.int64, shared: bool, **options: int
+) -> CapturedStep:
+    """A step of a phase that adds `by` to a counter per micro-batch, and a phase that reads the table's entry at
+    the counter, at most 3. If the counter is `shared`, the second phase writes the clamped number into it.
+    """
+    model = Counted()
+    model.n = torch.tensor(0, dtype=dtype)
+    model.register_buffer("table", torch.arange(1.0, 5.0))
+
+    def adding(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        model.n += by
+        return squared(model.a, batch)
+
+    def reading(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        at = model.n.clamp_(max=3) if shared else model.n.clamp(max=3)
+        return squared(model.b, batch) * model.get_buffer("table").index_select(0, at.view(1))[0]
+
+    phases = [
+        Phase("add", adding, torch.optim.SGD(model.a.parameters(), lr=0.1), **options),  # type: ignore[arg-type]
+        Phase("read", reading, torch.optim.SGD(model.b.parameters(), lr=0.1)),
+    ]
+    return capture_phases(
+        model, phases, data(), batch_size=BATCH, steps=steps, micro_batches=micro_batches, preflight=False
+    )
+
+
+def test_a_counter_that_the_micro_batches_count_beyond_32_bits_is_refused() -> None:
+    with pytest.raises(CaptureError) as refused:
+        counted_and_clamped(2**20, 2, 1500, shared=False)
+    text = str(refused.value)
+    assert "may give aten.add.Tensor results from 1048576 to 3145728000, int64 beyond 32 bits" in text
+    assert "another phase may give the buffer n integers from 0 to 3145728000, int64 beyond 32 bits" in text
+    assert counted_and_clamped(2**20, 2, 1000, shared=False).initial_state(1)["n"] == 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "steps", "first", "problem"),
+    [
+        (torch.int64, 2, 0, "results from 1073741824 to 2147483651, int64 beyond 32 bits"),
+        (torch.int64, 200, 100, "results from 1073741824 to 2147483651, int64 beyond 32 bits"),
+        (torch.int32, 2, 0, "any index from -2147483648 to 3; torch allows 0 to 3"),
+        (torch.int32, 200, 100, "any index from -2147483648 to 3; torch allows 0 to 3"),
+    ],
+)
+def test_a_counter_that_micro_batches_count_beyond_32_bits_before_a_clamp_is_refused(
+    dtype: torch.dtype, steps: int, first: int, problem: str
+) -> None:
+    with pytest.raises(CaptureError, match=problem):
+        counted_and_clamped(2**30, 2, steps, dtype=dtype, shared=True, first=first)
+
+
+def test_a_batch_count_over_many_steps_and_micro_batches_is_captured() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    step = capture(
+        model, squared, optimizer, data(), batch_size=BATCH, steps=100_000, micro_batches=4, preflight=False
+    )
+    state = step.step(step.step(step.initial_state(1)))
+    assert state["1.num_batches_tracked"] == 8
+
+
 @pytest.mark.parametrize("every", [1, 2])
 def test_a_counter_that_two_phases_clamp_has_the_bounds_of_the_clamps(every: int) -> None:
     def clamping(size: int) -> CapturedStep:
@@ -477,5 +540,7 @@ def test_a_counter_that_two_phases_clamp_has_the_bounds_of_the_clamps(every: int
     for _ in range(20):
         state = step.step(state)
     assert state["n"] == (0 if every == 1 else 3)
-    with pytest.raises(CaptureError, match=r"any index from \d to \d; torch allows"):
+    with pytest.raises(CaptureError) as refused:
         clamping(1)
+    found = re.findall(r"any index from (\d+ to \d+); torch allows 0 to 0", str(refused.value))
+    assert found == (["1 to 1"] if every == 1 else ["1 to 3", "0 to 2"])

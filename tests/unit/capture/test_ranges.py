@@ -324,25 +324,33 @@ OF_COUNTERS: list[tuple[list[int], Callable[[Tensor, int], Tensor]]] = [
 class TwoCounters(nn.Module):
     """A parameter and two counters."""
 
-    def __init__(self, begun: tuple[int, int]) -> None:
+    def __init__(self, begun: tuple[int, int], dtype: torch.dtype) -> None:
         super().__init__()
         self.w = nn.Parameter(torch.ones(()))
-        self.register_buffer("n", torch.tensor(begun[0]))
-        self.register_buffer("m", torch.tensor(begun[1]))
+        self.register_buffer("n", torch.tensor(begun[0], dtype=dtype))
+        self.register_buffer("m", torch.tensor(begun[1], dtype=dtype))
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
 @pytest.mark.parametrize("seed", range(40))
-def test_counters_that_several_phases_write_stay_within_their_bounds(seed: int) -> None:
-    """The phases' operations, and the steps in which a phase acts, are random. Some phases act in every step."""
+def test_counters_that_several_phases_write_stay_within_their_bounds(seed: int, dtype: torch.dtype) -> None:
+    """The phases' operations, and the steps in which a phase acts, are random. Some phases act in every step, and
+    some only add to the counters, once per micro-batch. An int64 that leaves 32 bits is refused.
+    """
     rng, steps = random.Random(seed), 6
-    begun = rng.randint(-5, 5), rng.randint(-5, 5)
+    begun = rng.randint(-5, 5), rng.choice([rng.randint(-5, 5), 2**31 - 7, -(2**31)])
     phases = [
         [(rng.choice("nm"), rng.choice("nm"), rng.choice(OF_COUNTERS), rng.random()) for _ in range(3)]
         for _ in range(rng.randint(2, 3))
     ]
+    added = [rng.choice([None, None, (1, -3), (2**30, 7), (-(2**29), 2**20)]) for _ in phases]
+    units = [1 if by is None else rng.randint(1, 3) for by in added]
     always = [rng.random() < 0.6 for _ in phases]
 
     def act(counters: dict[str, Tensor], phase: int) -> None:
+        if (by := added[phase]) is not None:
+            counters["n"], counters["m"] = counters["n"] + by[0], counters["m"] + by[1]
+            return
         for to, of, (numbers, operation), share in phases[phase]:
             counters[to] = operation(counters[of], numbers[int(share * len(numbers))])
         counters["n"], counters["m"] = counters["n"] + 0, counters["m"] + 0  # each phase writes both
@@ -357,20 +365,35 @@ def test_counters_that_several_phases_write_stay_within_their_bounds(seed: int) 
 
         return writing
 
-    traced = []
+    traced, dataset = [], {"x": torch.zeros(4)}
     for phase in range(len(phases)):
-        step = trace_step(TwoCounters(begun), objective(phase), {"x": torch.zeros(2)})
+        step = trace_step(TwoCounters(begun, dtype), objective(phase), {"x": torch.zeros(2)})
         assert set(step.written) == {"n", "m"}
         traced.append(replace(step, moving=frozenset("nm")))
-    bounds = bounds_of_shared(traced, {"x": torch.zeros(4)}, steps, [{}] * len(phases), always)
+    often = [dict.fromkeys("nm", times) for times in units]
+    bounds = bounds_of_shared(traced, dataset, steps, often, always)
+
+    def is_refused() -> bool:
+        try:
+            for step, moving, each in zip(traced, bounds, often):
+                require_ranges(step, dataset, steps, moving, each)
+        except CaptureError:
+            return True
+        return False
+
+    refused = is_refused()
     for _ in range(20):
-        counters = {"n": torch.tensor(begun[0]), "m": torch.tensor(begun[1])}
+        counters = {"n": torch.tensor(begun[0], dtype=dtype), "m": torch.tensor(begun[1], dtype=dtype)}
+        fit = True
         for _ in range(steps):
             for phase, each in enumerate(always):
-                if each or rng.random() < 0.5:
+                if (each or rng.random() < 0.5) and fit:
                     for name, t in counters.items():
                         assert bounds[phase][name].low <= int(t) <= bounds[phase][name].high
-                    act(counters, phase)
+                    for _ in range(units[phase]):
+                        act(counters, phase)
+                    fit = all(-(2**31) <= int(t) < 2**31 for t in counters.values())
+                    assert fit or refused
 
 
 def test_every_operation_on_integers_has_bounds() -> None:
