@@ -35,7 +35,14 @@ from protocol.capture.analysis.checks import (
     not_examined,
     too_wide,
 )
-from protocol.capture.analysis.counters import bounds_after, bounds_over_steps, widened
+from protocol.capture.analysis.counters import (
+    Growth,
+    bounds_after,
+    bounds_over_steps,
+    growth_after,
+    may_wrap,
+    widened,
+)
 from protocol.capture.analysis.indices import Index, indices_of
 from protocol.capture.analysis.intervals import BIT, FULL, UNKNOWN, Interval, hull, wrapped
 from protocol.capture.analysis.rows import Found, Rows
@@ -126,7 +133,19 @@ def bounds_of_shared(
                 bounds = bounds | {name: new if acts else hull([bounds[name], new])}
         return bounds
 
-    begun = widened(first, after, steps)
+    def growth(before: dict[str, Growth], last: dict[str, Interval]) -> dict[str, Growth] | None:
+        for ranges, acts in zip(graphs, always):
+            found = ranges.growth(before, last)
+            if found is None:
+                return None
+            new = ranges.after(last)
+            for name, (low, high) in found.items():
+                old = before[name]
+                before = before | {name: (low, high) if acts else (max(low, old[0]), max(high, old[1]))}
+                last = last | {name: new[name] if acts else hull([last[name], new[name]])}
+        return before
+
+    begun = widened(first, after, growth, steps)
     return [after(begun, acting) for acting in range(len(phases))]
 
 
@@ -209,6 +228,18 @@ class _Ranges:
             name: self._repeated(old, before[old], new, left)
             for (name, (old, _)), new in zip(self._shared.items(), found)
         }
+
+    def growth(self, before: Mapping[str, Growth], last: Mapping[str, Interval]) -> dict[str, Growth] | None:
+        """The growth of the buffers that the graph and another phase write, after the graph, as in
+        `counters.growth_after`. `before` and `last` are the growth and the widest bounds before the graph.
+        """
+        shared, new = dict(self._shared), self.after(last)
+        known = {old: before[name] for name, (old, _) in shared.items()}
+        if any(may_wrap(old, last[name]) or may_wrap(old, new[name]) for name, (old, _) in shared.items()):
+            return None
+        bounds = self.bounds | {old: last[name] for name, (old, _) in shared.items()}
+        found = growth_after(self.graph, known, bounds, [after for _, after in shared.values()])
+        return None if found is None else dict(zip(shared, found))
 
     def _repeated(self, node: Node, old: Interval, new: Interval, left: int) -> Interval:
         """Bounds of a buffer after all units of a step but the last `left`, given those before and after the first."""

@@ -79,6 +79,13 @@ def is_integer(node: Node) -> bool:
     return value.dtype is not torch.bool
 
 
+def is_hull(node: Node) -> bool:
+    """Whether each bound of an operation's result is a bound of one of its operands, so that it moves no further
+    than they do.
+    """
+    return node.target is operator.getitem or TRANSFERS.get(node.target) in _HULLS  # type: ignore[call-overload]
+
+
 def transfers(*overloads: OpOverload) -> Callable[[Transfer], Transfer]:
     """Decorator: register a function as the transfer of some operations."""
 
@@ -373,3 +380,11 @@ def _length(node: Any, axis: int) -> int:
 def _elements(node: Any) -> int:
     value: Tensor = node.meta["val"]
     return value.numel()
+
+
+_HULLS = {
+    *(_moved, _chosen, _together, _padded, _triangle, _where, _masked, _written, _scattered, _filled),
+    *(_converted, _maximum, _minimum, _clamped, _clamped_to_one, _clamped_below, _clamped_above),
+    _not_negative,
+}
+"""The transfers of the operations of `is_hull`."""

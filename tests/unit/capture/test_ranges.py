@@ -13,11 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from protocol.capture import CaptureError
-from protocol.capture.analysis.ranges import bounds_of_shared, require_ranges
+from protocol.capture.analysis.ranges import bounds_of_shared, bounds_of_written, require_ranges
 from protocol.capture.analysis.transfers import TRANSFERS
 from protocol.capture.inputs.dataset import example_batch
 from protocol.capture.lowering.rules import RULES
-from protocol.capture.tracing.tracer import trace_step
+from protocol.capture.tracing.tracer import TracedStep, trace_step
 from tests.unit.capture.integers import Batch, both, checked
 from tests.unit.capture.steps import DATASET, captured, cross_entropy
 
@@ -317,6 +317,7 @@ OF_COUNTERS: list[tuple[list[int], Callable[[Tensor, int], Tensor]]] = [
     ([-4, 0, 3, 50], lambda n, k: n.clamp(max=k)),
     ([2, 5, 64], lambda n, k: n % k),
     ([2, 3], lambda n, k: n // k),
+    ([4, 30], lambda n, k: torch.maximum(n + 10, n.clamp(max=k) * 3 // 2)),
 ]
 """Operations that a phase does with a counter. Each has the numbers from which its `k` is drawn."""
 
@@ -337,7 +338,8 @@ def test_counters_that_several_phases_write_stay_within_their_bounds(seed: int, 
     """The phases' operations, and the steps in which a phase acts, are random. Some phases act in every step, and
     some only add to the counters, once per micro-batch. An int64 that leaves 32 bits is refused.
     """
-    rng, steps = random.Random(seed), 6
+    rng = random.Random(seed)
+    steps = rng.choice([1, 2, 6, 40])
     begun = rng.randint(-5, 5), rng.choice([rng.randint(-5, 5), 2**31 - 7, -(2**31)])
     phases = [
         [(rng.choice("nm"), rng.choice("nm"), rng.choice(OF_COUNTERS), rng.random()) for _ in range(3)]
@@ -394,6 +396,86 @@ def test_counters_that_several_phases_write_stay_within_their_bounds(seed: int, 
                         act(counters, phase)
                     fit = all(-(2**31) <= int(t) < 2**31 for t in counters.values())
                     assert fit or refused
+
+
+OF_TWO: list[tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = [
+    ([-9, -1, 1, 2, 30], lambda n, _, k: n + k),
+    ([1], lambda n, m, _: n + m),
+    ([1], lambda n, m, _: n - m),
+    ([-2, 2], lambda n, _, k: n * k),
+    ([-4, 0, 3, 50], lambda n, m, k: torch.where(n > k, n, m)),
+    ([-4, 0, 3, 50], lambda n, m, k: torch.maximum(n, m + k)),
+    ([-4, 0, 3, 50], lambda n, m, k: torch.minimum(n, m + k)),
+    ([3, 30, 300], lambda n, m, k: torch.maximum(n, m.clamp(max=k) * 3 // 2)),
+    ([5, 64], lambda n, _, k: n % k),
+    ([2, 3], lambda n, _, k: n // k),
+    ([0], lambda n, m, _: torch.stack([n, m]).unbind()[1]),
+]
+"""Operations that a step does with two counters. Each has the numbers from which its `k` is drawn."""
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+@pytest.mark.parametrize("seed", range(60))
+def test_counters_stay_within_their_bounds_over_many_steps(seed: int, dtype: torch.dtype) -> None:
+    """The operations are random. An int64 that leaves 32 bits is refused."""
+    rng, steps = random.Random(seed), 70
+    begun = rng.randint(-5, 5), rng.randint(-5, 5)
+    operations = [(rng.random() < 0.5, *rng.choice(OF_TWO), rng.random()) for _ in range(rng.randint(1, 4))]
+
+    def act(n: Tensor, m: Tensor) -> tuple[Tensor, Tensor]:
+        for swap, numbers, operation, share in operations:
+            n, m = (m, n) if swap else (n, m)
+            n = operation(n, m, numbers[int(share * len(numbers))])
+        return n + 0, m + 0
+
+    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        model.n, model.m = act(model.get_buffer("n"), model.get_buffer("m"))
+        return model.get_parameter("w") * batch["x"].mean()
+
+    step = trace_step(TwoCounters(begun, dtype), objective, {"x": torch.zeros(2)})
+    dataset = {"x": torch.zeros(4)}
+    bounds = bounds_of_written(step, dataset, steps, {})
+    try:
+        require_ranges(step, dataset, steps)
+        refused = False
+    except CaptureError:
+        refused = True
+    n, m = (torch.tensor(number, dtype=dtype) for number in begun)
+    for _ in range(steps):
+        if not all(-(2**31) <= int(t) < 2**31 for t in (n, m)):
+            assert refused
+            break
+        assert bounds["n"].low <= int(n) <= bounds["n"].high
+        assert bounds["m"].low <= int(m) <= bounds["m"].high
+        n, m = act(n, m)
+
+
+def counted_by(update: Callable[[Tensor], Tensor]) -> TracedStep:
+    """A step that writes `update` of a counter, which is 0 at first, into it."""
+
+    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        model.n = update(model.get_buffer("n"))
+        return model.get_parameter("w") * batch["x"].mean()
+
+    return trace_step(TwoCounters((0, 0), torch.int64), objective, {"x": torch.zeros(2)})
+
+
+@pytest.mark.parametrize(
+    ("update", "steps", "low", "high"),
+    [
+        (lambda n: torch.maximum(n + 10, n.clamp(max=30) * 3 // 2), 8, 0, 75),
+        (lambda n: torch.maximum(n + 10, n.clamp(max=30) * 3 // 2), 4_000, 0, 39_995),
+        (lambda n: torch.maximum(n + 10, n.clamp(max=30) * 3 // 2), 10**6, 10 - 2**31, 2**31 - 1),
+        (lambda n: n + 1, 10**8, 0, 10**8 - 1),
+        (lambda n: (n + 1).clamp(max=10_000), 10**8, 0, 10_000),
+        (lambda n: (n + 1) % 10_000, 10**8, 0, 9_999),
+        (lambda n: torch.where(n < 9_000, n + 3, n), 20_000, 0, 59_997),
+        (lambda n: n + n.clamp(max=1), 50, 0, 0),
+    ],
+)
+def test_bounds_of_a_counter(update: Callable[[Tensor], Tensor], steps: int, low: int, high: int) -> None:
+    found = bounds_of_written(counted_by(update), {"x": torch.zeros(4)}, steps, {})["n"]
+    assert (found.low, found.high) == (low, high)
 
 
 def test_every_operation_on_integers_has_bounds() -> None:
