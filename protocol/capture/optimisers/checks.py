@@ -239,9 +239,11 @@ def require_only_rates_change(scheduler: LRScheduler, before: Sequence[Mapping[s
             remedy += "leave it at one value"
         if "weight_decay" in changed:
             remedy += (
-                "; SGD and Adam add the decay to the gradients, so a term of the loss can stand for it: half the decay "
-                "times the squares of the parameters, where the model computes the decay from a buffer that counts "
-                "steps; AdamW decays the parameters apart from the gradients, and no term of the loss does the same"
+                "; SGD and Adam add the decay to the gradients, so without clipping a term of the loss can stand for "
+                "it: half the decay times the squares of the parameters, where the model computes the decay from a "
+                "buffer that counts steps; with clipping, the decay is added to the clipped gradients; AdamW decays "
+                "the parameters apart from the gradients, and so does Adam with decoupled_weight_decay=True; in these "
+                "cases no term of the loss does the same"
             )
         raise CaptureError([Problem(what, remedy)])
 

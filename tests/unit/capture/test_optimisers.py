@@ -292,7 +292,9 @@ def test_a_weight_decay_that_changes_is_refused_and_half_of_it_is_the_factor_of_
     assert "DecayingDecay changes weight_decay while it runs" in problem.what
     assert "half the decay times the squares of the parameters" in problem.remedy
     assert "a buffer that counts steps" in problem.remedy
+    assert "without clipping a term of the loss can stand for it" in problem.remedy
     assert "AdamW decays the parameters apart from the gradients" in problem.remedy
+    assert "so does Adam with decoupled_weight_decay=True" in problem.remedy
     assert "cycle_momentum" not in problem.remedy
 
 
