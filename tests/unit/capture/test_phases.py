@@ -505,6 +505,26 @@ def test_a_counter_that_micro_batches_count_beyond_32_bits_before_a_clamp_is_ref
         counted_and_clamped(2**30, 2, steps, dtype=dtype, shared=True, first=first)
 
 
+def test_a_phase_reads_an_integer_that_another_phase_makes_of_a_parameter() -> None:
+    """Nothing is known of the integer, so it is not taken for a count beyond 32 bits."""
+    model = Counted()
+
+    def making(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        model.n.copy_(model.a.weight.abs().sum().long().clamp(min=0))
+        return squared(model.a, batch)
+
+    def reading(_model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        at = model.n.clamp(max=2).view(1)
+        return squared(model.b, batch) * model.get_buffer("table").index_select(0, at)[0]
+
+    phases = [
+        Phase("make", making, torch.optim.SGD(model.a.parameters(), lr=0.1)),
+        Phase("read", reading, torch.optim.SGD(model.b.parameters(), lr=0.1)),
+    ]
+    step = capture_phases(model, phases, data(), batch_size=BATCH, steps=10)
+    assert step.step(step.initial_state(1))["n"] == int(model.a.weight.abs().sum())
+
+
 def test_a_batch_count_over_many_steps_and_micro_batches_is_captured() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Linear(2, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
