@@ -1,5 +1,5 @@
 """Deposits bonds in the vault before commitments need them, and does not withdraw them. If tokens are few,
-the tasks with the largest stakes come first.
+the tasks with the largest stakes come first, except those whose bond cannot be paid or locked at all.
 
 Each account of a process has its own tokens. The bond is a term of the task. While many bonds of a task are
 held, the contract asks for a larger bond, but not for a seat's first commitment (`Commitments.bond`).
@@ -8,10 +8,12 @@ held, the contract asks for a larger bond, but not for a seat's first commitment
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
+from protocol.dispute.keys import NO_SEAT
 from protocol.node import logs
 from protocol.node.party.funds import require_coin, require_free, withdraw_above
 from protocol.tasks.task import Terms
@@ -77,11 +79,10 @@ class Bonds:
 
         The account's free tokens in the vault must cover this challenge's bond, and the bonds of some of the
         account's other challenges that are not committed yet: those whose bond is already at stake, and those
-        whose task has more at stake (`at_stake`) than this challenge's task. If free tokens are missing, they
-        are deposited; the deposit also covers the bonds of the account's other uncommitted challenges, as far
-        as its tokens reach. `seat` is the seat from which the challenge is committed, or NO_SEAT. The account
-        must have coin for the longest course of every game at stake. Raises NotEnoughTokens, NotEnoughCoin,
-        ChainError.
+        that come first (`_first`). If free tokens are missing, they are deposited; the deposit also covers
+        the bonds of the account's other uncommitted challenges, as far as its tokens reach. `seat` is the
+        seat from which the challenge is committed, or NO_SEAT. The account must have coin for the longest
+        course of every game at stake. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
         """
         client = self._clients[challenge.account]
         with self._lock:
@@ -92,18 +93,47 @@ class Bonds:
             others = [row for row in rows if row.account == challenge.account and row.key != challenge.key]
             require_coin(client, 1 + sum(row.opening_until is not None for row in others))
             due = [row for row in others if row.game is None and not row.is_committed]
-            ahead = [
-                row
-                for row in due
-                if row.opening_until == COMMITTING or self._before(row.task, challenge.task)
-            ]
-            wanted, most = (bond + sum(self._terms(row.task).bond for row in some) for some in (ahead, due))
+            most = bond + self._sum(due)
             free = client.vault.free(client.address)
-            if free < wanted:
+            if free < most:
                 wealth = free + client.token.balance_of(client.address)
-                require_free(client, max(wanted, min(most, wealth)), "for bonds")
+                locked = self._sum([row for row in due if row.opening_until == COMMITTING])
+                wanted = bond + locked + self._first(client, challenge, due, wealth - locked)
+                if free < wanted:
+                    require_free(client, max(wanted, min(most, wealth)), "for bonds")
             self._database.update_challenge(challenge.key, opening_until=COMMITTING)
             return True
 
+    def _first(self, client: Client, challenge: Challenge, due: Iterable[Challenge], tokens: int) -> int:
+        """Token units that are kept for those `due` challenges that come before `challenge`, because their
+        task has more at stake (`at_stake`). Raises ChainError.
+
+        Nothing is kept for a bond that `tokens` units cannot cover beside those kept before it, or for a task
+        that cannot be challenged now. Otherwise, one false result in a task with a bond beyond the account's
+        tokens would keep the account from challenging in all smaller tasks.
+        """
+        kept = 0
+        ahead = [row for row in due if row.opening_until is None and self._before(row.task, challenge.task)]
+        for row in sorted(ahead, key=lambda row: (-self.at_stake(row.task), row.task)):
+            bond = _bond_now(client, row)
+            if bond is not None and kept + bond <= tokens:
+                kept += bond
+        return kept
+
+    def _sum(self, rows: Iterable[Challenge]) -> int:
+        return sum(self._terms(row.task).bond for row in rows)
+
     def _before(self, one: int, other: int) -> bool:
         return (self.at_stake(one), -one) > (self.at_stake(other), -other)
+
+
+def _bond_now(client: Client, challenge: Challenge) -> int | None:
+    """The bond in token units that a challenge would lock now; None if its task cannot be challenged now.
+    Raises ChainError.
+    """
+    for seat in dict.fromkeys((challenge.seat, NO_SEAT)):  # the seat may have been drawn again
+        try:
+            return client.commitments.bond(challenge.task, seat)
+        except Reverted:
+            continue
+    return None

@@ -18,6 +18,7 @@ from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
 from protocol.node.database import Identity
 from protocol.node.party.funds import NotEnoughCoin, NotEnoughTokens
 from protocol.tasks.admission import Engagement, Owed, Rates, Work
+from protocol.tasks.task import Terms
 from tests.chain.conftest import Connect
 from tests.chain.rounds import ANYTHING, draw_first
 from tests.chain.trees import ROOTS, SEGMENTS, TREE, fund, terms
@@ -48,6 +49,8 @@ class Challenger:
         self, chain: Devnet, connected: Connect, folder: Path, seated: bool = False, **changes: int
     ) -> None:
         self.chain, self.terms = chain, terms(**changes)
+        self.others: dict[int, Terms] = {}
+        """Terms of the tasks other than `task`, by number."""
         self.beside: Sequence[Owed] = ()
         self.submitter, self.solver, verifier, self.client = map(connected, (1, 2, 3, 4))
         for party in (self.submitter, self.solver):
@@ -118,7 +121,7 @@ class Challenger:
     def driver(self) -> ChallengeDriver:
         """The challenge's driver, as a newly started process would make it."""
         clients, row = {self.client.address: self.client}, self.challenge
-        bonds = Bonds(clients, self.database, lambda _task: self.terms)
+        bonds = Bonds(clients, self.database, lambda task: self.others.get(task, self.terms))
         rates, beside = Rates(1e12), self.beside
         commitment = ChallengeCommitment(
             self.client, self.database, bonds, self.terms, row, lambda: rates, beside=lambda _row: beside
@@ -141,6 +144,21 @@ class Challenger:
             with pytest.raises(Interrupted):
                 self.advance()
         self.chain.mine()
+
+    def greater_task(self, bond: int, **changes: int) -> int:
+        """Bring a task with a larger stake and another bond to its submission, and note a false segment in
+        it. Returns its number.
+        """
+        changes |= {"bond": bond, "stake": 2 * self.terms.stake}
+        fund(self.submitter, 2000)
+        fund(self.solver, 2000)
+        task = submitted(self.chain, self.submitter, self.solver, **changes)
+        draw_first(self.solver, self.chain)
+        self.others[task] = terms(**changes)
+        self.database.put_challenge(
+            Challenge(task, NO_SEAT, self.client.address, SEGMENT, bytes(32), b"".join(ROOTS))
+        )
+        return task
 
     def end_task(self) -> None:
         """Settle the task, which nobody has challenged."""
@@ -182,6 +200,31 @@ def test_without_coin_for_the_game_nothing_is_committed_until_it_comes(challenge
         connection.request("anvil_setBalance", client.address, hex(kept))
     challenger.advance()
     assert challenger.challenge.opening_until not in (None, COMMITTING)
+
+
+def test_the_tokens_for_one_bond_go_to_the_task_with_the_larger_stake(challenger: Challenger) -> None:
+    challenger.greater_task(BOND, challenge_period=LONG)
+    with pytest.raises(NotEnoughTokens):
+        challenger.advance()
+    assert (challenger.challenge.opening_until, challenger.unlocked) == (None, BOND)
+
+
+def test_a_bond_beyond_all_tokens_keeps_no_smaller_one_from_being_locked(challenger: Challenger) -> None:
+    """A solver in league with a submitter could otherwise keep a verifier from all smaller tasks by a task
+    with a bond that the verifier cannot pay. Such a task costs them nothing.
+    """
+    challenger.greater_task(BOND + 1, challenge_period=LONG)
+    challenger.advance()
+    assert challenger.challenge.is_committed
+
+
+def test_a_larger_task_that_cannot_be_challenged_any_more_keeps_no_bond(challenger: Challenger) -> None:
+    """Nobody has to settle it, so it may stay like that for as long as its solver likes."""
+    task = challenger.greater_task(BOND, challenge_period=300)
+    until = challenger.client.market.task(task).challenge_until
+    challenger.chain.skip(until - challenger.client.now() + 1)
+    challenger.advance()
+    assert challenger.challenge.is_committed
 
 
 def test_a_challenge_is_committed_and_then_opened(challenger: Challenger) -> None:
