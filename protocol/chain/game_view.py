@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
@@ -29,6 +30,8 @@ from protocol.program.primitives import PRIMITIVES, Reduction
 from protocol.program.program import Program
 
 _TRIES = 5
+_SELECTION: Final = ("bytes32", "uint64", "uint32", "uint32", "uint64", "bool", "bytes32")
+"""ABI types of a `Selection`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,8 @@ class GameReader:
 
     def view(self) -> GameView:
         """The game at the newest block. Its state is read at that block's hash, and its events up to that
-        block. Raises UnstableChain if blocks change faster than they can be read.
+        block. If the chain's node has left out events, all of them are read again. Raises UnstableChain if
+        blocks change faster than they can be read, or if events are still missing.
         """
         for _ in range(_TRIES):
             block = self.game.connection.block()
@@ -68,12 +72,16 @@ class GameReader:
                 self._start()
                 continue
             self._events += batch.events
-            if batch.stop == block.hash:
-                return self._build(self.game.game(self.number, block.hash), block.hash)
+            if batch.stop != block.hash:
+                continue
+            state = self.game.game(self.number, block.hash)
+            if self._has_all_events(state):
+                return self._build(state, block.hash)
+            self._start()
         raise UnstableChain(
             f"game {self.number}",
-            expected=f"a block that stays for one reading within {_TRIES} tries",
-            got="another hash each time",
+            expected=f"a block that stays for one reading, and all events up to it, within {_TRIES} tries",
+            got="another hash, or too few events, each time",
             remedy="follow the game with a node nearer to the chain's end",
         )
 
@@ -93,6 +101,30 @@ class GameReader:
             self._first,
             topics=[None, self.number.to_bytes(32, "big")],
         )
+
+    def _has_all_events(self, state: GameState) -> bool:
+        """Whether the events that were read lead to this state. A node may answer a request for a block's
+        logs before it has indexed them, or keep them back. Events of a closed game decide nothing any more.
+        """
+        if state.phase is Phase.CLOSED:
+            return True
+        asked, answers = self._of("Demanded"), [*self._of("NodeRevealed"), *self._of("LeafRevealed")]
+        demanded = sum(len(event.arguments["nodes"]) for event in asked)
+        calls = self._of("CallSelected")
+        if (len(asked), len(calls)) != (state.demands, state.depth):
+            return False
+        if len(answers) != demanded - state.demand_open.bit_count():
+            return False
+        if state.phase in (Phase.FRAME, Phase.SPLIT, Phase.BLOCK) and not self._of("StepSelected"):
+            return False
+        if state.phase not in (Phase.SPLIT, Phase.BLOCK):
+            return True
+        elements = self._of("ElementSelected")
+        if not elements:
+            return False
+        path = tuple(int(event.arguments["n"]) for event in calls)
+        selection = self._selection(state, path, int(elements[-1].arguments["n"]))
+        return keccak(encode(_SELECTION, selection)) == state.selection
 
     def _build(self, state: GameState, block: str) -> GameView:
         path = tuple(int(event.arguments["n"]) for event in self._of("CallSelected"))

@@ -7,10 +7,14 @@ split row. `test_games` plays many other games.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 import torch
 
+from protocol.chain.client import connect
+from protocol.chain.errors import UnstableChain
+from protocol.chain.game import Game
 from protocol.chain.game_view import GameReader, reveals
 from protocol.dispute import challenger, defender
 from protocol.dispute.in_process import Silent
@@ -23,6 +27,7 @@ from protocol.program.opcodes import Op
 from tests.adversaries.covering import covers_up
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor
 from tests.chain.arena import Arena, Subject, fresh_arena, replay
+from tests.chain.rpc_proxy import RpcProxy
 
 pytestmark = pytest.mark.chain
 
@@ -139,6 +144,50 @@ def test_any_restart_and_any_reorganisation_leave_the_same_view(chain: Arena) ->
     split = [view.selection for view in seen if view.selection is not None]
     assert {(chosen.lo, chosen.hi, chosen.top) for chosen in split} == {(0, 2, True)}
     assert len(reveals(lasting._events)) == sum(view.demand is not None for view in seen)
+
+
+def test_events_that_a_node_left_out_are_read_again(chain: Arena) -> None:
+    """A node answers a request for a block's logs with none, though the block has some. A reader that never
+    asked for them again would keep its party from every further move of the game.
+    """
+    task = subject()
+    call, dot = place()
+    wrong = Perturbation((call,), dot, 0, more, first=3, last=3)
+    honest = replay(task, HonestExecutor(task.program, task.fixed, Interpreter({})))
+    false = replay(task, PerturbedExecutor(task.program, task.fixed, {}, [wrong]))
+    (number,) = chain.submitted(task, [false])
+    game, _ = chain.opened(number, false, None, chain.challenger)
+    client, revealed = chain.challenger, Revealed()
+    first = client.deployment.block
+
+    def reader(calls: Game) -> GameReader:
+        return GameReader(calls, game, task.program.program, first)
+
+    with (
+        RpcProxy(chain.devnet.url) as proxy,
+        connect(proxy.url, client.deployment) as behind,
+    ):
+        lasting, phases = reader(behind.game), set()
+        view = lasting.view()
+        while view.phase is not Phase.CLOSED:
+            lasting.reveal_to(revealed)
+            sender = chain.solver if view.solver_to_move else client
+            move = (
+                covers_up(view, false)
+                if view.solver_to_move
+                else challenger.next_move(view, honest, revealed, Silent())
+            )
+            assert move is not None
+            sender.game.send_move(move, view.head)
+            phases.add(view.phase)
+            proxy.faults.no_logs = True
+            with suppress(UnstableChain):
+                lasting.view()
+            proxy.faults.no_logs = False
+            view = lasting.view()
+            assert view == reader(client.game).view()
+    assert view.verdict is Verdict.SOLVER_FALSE
+    assert {Phase.SEGMENT, Phase.STEP, Phase.FRAME, Phase.SPLIT, Phase.BLOCK} <= phases
 
 
 def test_reveals_are_told_once(chain: Arena) -> None:

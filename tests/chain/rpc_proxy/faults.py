@@ -40,6 +40,8 @@ class Faults:
     """Whether batch requests are answered."""
     logs_range: int | None = None
     """The maximum number of blocks in one request for logs; longer ranges are refused."""
+    no_logs: bool = False
+    """Every request for logs is answered with an empty list, as by a node that has not indexed its newest blocks."""
     garbage: Garbage | None = None
     """How the body of a reply is wrong; None if it is right. The request itself is carried out. The values of
     `GARBAGE` mean, in order: the body is an HTML page; it is JSON, but not an object; it is the reply to the

@@ -121,6 +121,8 @@ class RpcProxy:
             blocks = int(arguments[0]["toBlock"], 16) - int(arguments[0]["fromBlock"], 16) + 1
             if blocks > faults.logs_range:
                 return {"error": {"code": -32602, "message": "query exceeds max block range"}}
+        if method == "eth_getLogs" and faults.no_logs:
+            return {"result": []}
         if stale:
             head = int(self._ask("eth_blockNumber", [])["result"], 16)
             return answer_behind(self._ask, max(0, head - faults.stale_blocks), method, arguments)
