@@ -45,6 +45,10 @@ class Jury:
         """Whether a juror has voted, yes or no."""
         return self.view is not None and _has(self.view.yes | self.view.no, juror)
 
+    def has_voted_yes(self, juror: Seat) -> bool:
+        """Whether a juror has voted yes."""
+        return self.view is not None and _has(self.view.yes, juror)
+
     def owes_opening(self, juror: Seat) -> bool:
         """Whether a juror must open a chunk: it voted yes, there is an objection, and it has not opened
         yet.

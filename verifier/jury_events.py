@@ -7,7 +7,7 @@ because jurors serve items until the task is over.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 from protocol.chain.events import Follower
@@ -45,6 +45,22 @@ class _Told:
     """Accounts that voted yes, in the order of their votes."""
     stands: Jury | None = None
 
+    def begin(self, events: Sequence[Event]) -> None:
+        """Forget all events, and note these."""
+        self.events, self.claims, self.available, self.have = [], {}, set(), {}
+        for event in events:
+            self.note(event)
+
+    def lacks_events(self) -> bool:
+        """Whether the present state shows a claim, or a juror's yes, that no event has told."""
+        jury = self.stands
+        if jury is None:
+            return False
+        claim = jury.claim
+        if claim is not None and claim.item not in self.claims.get((claim.seat, claim.account), []):
+            return True
+        return any(jury.has_voted_yes(juror) and juror.account not in self.have for juror in jury.jurors)
+
     def note(self, event: Event) -> None:
         """Append the next event to `events`, and update the fields that are computed from the events."""
         self.events.append(event)
@@ -75,16 +91,23 @@ class JuryEvents(TaskEvents[_Told]):
         stands = self._stands(seen, terms, told.stands)
         with self._lock:  # the present state is known even if events cannot be read
             told.stands = stands
-        sources, batch = len(told.have), told.follower.poll()
+        sources, is_judged = len(told.have), self._read(told)
+        if told.lacks_events():
+            told.follower = self._follower(seen.view.task, seen.audit.drawn_at, client.audit, client.juries)
+            with self._lock:
+                told.begin([])
+            is_judged |= self._read(told)
+        return len(told.have) > sources or is_judged
+
+    def _read(self, told: _Told) -> bool:
+        """Note events since the last call. Returns whether there is a verdict among them."""
+        batch = told.follower.poll()
         with self._lock:
             if batch.rewound is not None:  # what is mined again comes again
-                stand = [event for event in told.events if event.log.block <= batch.rewound]
-                told.events, told.claims, told.available, told.have = [], {}, set(), {}
-                for event in stand:
-                    told.note(event)
+                told.begin([event for event in told.events if event.log.block <= batch.rewound])
             for event in batch.events:
                 told.note(event)
-        return len(told.have) > sources or any(event.name == "Judged" for event in batch.events)
+        return any(event.name == "Judged" for event in batch.events)
 
     def of(self, task: int) -> Jury | None:
         """The claim and the jury of a task; None if there is neither."""

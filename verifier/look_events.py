@@ -53,6 +53,12 @@ class LookEvents(TaskEvents[_Told]):
         told = self._known(task, seen.audit.drawn_at, _Told, calls)
         with self._lock:  # the present state is known even if events cannot be read
             told.stands = stands
+        self._read(told)
+        if any(self._lacks(task, look) for look in stands):
+            told.follower = self._follower(task, seen.audit.drawn_at, calls)
+            self._read(told)
+
+    def _read(self, told: _Told) -> None:
         events = told.follower.poll().events
         with self._lock:
             for event in events:
@@ -62,6 +68,14 @@ class LookEvents(TaskEvents[_Told]):
                 elif event.name == "Accused":
                     place, leaf, root = about["accusation"]
                     told.accusations[about["look"]] = Accused(Place(*place), leaf, root)
+
+    def _lacks(self, task: int, look: int) -> bool:
+        """Whether the look's state shows a reveal or an accusation that no event has told."""
+        stands = self.of(task, look)
+        if stands is None:
+            return False
+        unrevealed = stands.revealed is not None and self.revealed(task, look) is None
+        return unrevealed or (stands.accused is not None and self.accused(task, look) is None)
 
     def of(self, task: int, look: int) -> LookView | None:
         """The state of a look; None if it has not been read yet."""

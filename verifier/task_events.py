@@ -1,5 +1,6 @@
 """Facts from the events of open tasks, kept by task. A re-organisation may undo them, so they count only
-if the chain confirms them.
+if the chain confirms them. If the chain shows something that no event has said, the chain's node has left out
+events, and all of them are read again.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from protocol.chain.events import Follower, first_block
 class Told(Protocol):
     """The known facts of one task."""
 
-    @property
-    def follower(self) -> Follower:
-        """The follower that reads the task's events."""
+    follower: Follower
+    """The follower that reads the task's events."""
 
 
 Known = TypeVar("Known", bound=Told)
@@ -47,10 +47,14 @@ class TaskEvents(Generic[Known]):
         ChainError.
         """
         if task not in self._tasks:
-            connection = self._client.connection
-            first = first_block(connection, self._client.deployment.block, drawn_at)
-            addresses = {calls.address: calls.contract for calls in contracts}
-            known = new(Follower(connection, addresses, first, topics=[None, task.to_bytes(32)]))
+            known = new(self._follower(task, drawn_at, *contracts))
             with self._lock:
                 self._tasks[task] = known
         return self._tasks[task]
+
+    def _follower(self, task: int, drawn_at: int, *contracts: BoundContract) -> Follower:
+        """A follower of the task's events in these contracts that has not read any events. Raises ChainError."""
+        connection = self._client.connection
+        first = first_block(connection, self._client.deployment.block, drawn_at)
+        addresses = {calls.address: calls.contract for calls in contracts}
+        return Follower(connection, addresses, first, topics=[None, task.to_bytes(32)])

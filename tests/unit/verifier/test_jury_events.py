@@ -208,3 +208,32 @@ def test_who_voted_yes_owes_an_opening_once() -> None:
     objected = replace(jury, claim=replace(CLAIM, until=NOW, tensor=3, walk=7, opened=0b100))
     assert objected.objection == Objection(3, 7)
     assert [objected.owes_opening(juror) for juror in (one, two, three)] == [True, False, False]
+
+
+def test_events_that_a_node_left_out_are_read_again(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, a seat would claim an item once more, for another bond, and would not ask who serves it."""
+    found, seen, left_out = JuryEvents(chain.client), replace(observation(), audit=CLAIMED), [True]
+    chain.tell("Claimed", seat=1, account=ME, item=2)
+    chain.tell("Attested", seat=160, account=OTHER, digest=bytes([1]) * 32)
+    monkeypatch.setattr(task_events, "Follower", lambda *_arguments, **_named: Rereading(chain, left_out))
+    chain.claim, chain.jury = CLAIM, replace(VOTES, yes=1)
+    assert not found.see(seen, TERMS)
+    assert found.sources(1) == []
+    left_out.clear()
+    assert found.see(seen, TERMS)
+    assert [str(source) for source in found.sources(1)] == ["http://127.0.0.1:9"]
+    assert found.has_claimed(1, seat(1, ME))
+    assert not found.see(seen, TERMS)
+
+
+class Rereading:
+    """A follower that reads all events of the chain once. While `left_out` has a value, the node shows none of
+    the events of the blocks that are read.
+    """
+
+    def __init__(self, chain: Chain, left_out: list[bool]) -> None:
+        self._chain, self._left_out, self._seen = chain, left_out, 0
+
+    def poll(self) -> Batch:
+        events, self._seen = tuple(self._chain.told[self._seen :]), len(self._chain.told)
+        return Batch(() if self._left_out else events, "")

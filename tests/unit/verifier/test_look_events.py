@@ -92,3 +92,32 @@ def test_how_a_look_stands_is_known_where_no_event_can_be_read(
     chain.tell("Revealed", salt=SALT, segmentRoot=ROOT)
     found.see(SEEN)
     assert found.revealed(1, LOOK) == Revealed(SALT, ROOT)
+
+
+def test_events_that_a_node_left_out_are_read_again(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, a seat would not answer the accusation, and would lose its lock."""
+    found, left_out = LookEvents(chain.client), [True]
+    chain.tell("Revealed", salt=SALT, segmentRoot=ROOT)
+    chain.tell("Accused", accusation=(PLACE, LEAF, ROOT))
+    monkeypatch.setattr(task_events, "Follower", lambda *_arguments, **_named: Rereading(chain, left_out))
+    chain.stands = ACCUSED
+    found.see(SEEN)
+    assert found.of(1, LOOK) == ACCUSED
+    assert found.accused(1, LOOK) is None
+    left_out.clear()
+    found.see(SEEN)
+    assert found.accused(1, LOOK) == Accused(PLACE, LEAF, ROOT)
+    assert found.revealed(1, LOOK) == Revealed(SALT, ROOT)
+
+
+class Rereading:
+    """A follower that reads all events of the chain once. While `left_out` has a value, the node shows none of
+    the events of the blocks that are read.
+    """
+
+    def __init__(self, chain: Chain, left_out: list[bool]) -> None:
+        self._chain, self._left_out, self._seen = chain, left_out, 0
+
+    def poll(self) -> Batch:
+        events, self._seen = tuple(self._chain.told[self._seen :]), len(self._chain.told)
+        return Batch(() if self._left_out else events, "")
