@@ -116,7 +116,11 @@ class ChallengeCommitment:
             if not self._may_commit(challenge, seat):
                 return
         self.own_turn = True
-        made = self._made(seat, commitment)
+        try:
+            made = self._made(seat, commitment)
+        except Reverted:  # its bond is not at stake, and must not be kept from other challenges
+            self._database.begin_again(self._key)
+            raise
         self._database.update_challenge(self._key, opening_until=self._ends(made))
         self._log.warning("committed", segment=challenge.segment, bond=made.arguments["bond"] / TOKEN)
 

@@ -12,6 +12,7 @@ import structlog
 
 from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
+from protocol.chain.errors import Reverted
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
@@ -223,6 +224,28 @@ def test_a_larger_task_that_cannot_be_challenged_any_more_keeps_no_bond(challeng
     task = challenger.greater_task(BOND, challenge_period=300)
     until = challenger.client.market.task(task).challenge_until
     challenger.chain.skip(until - challenger.client.now() + 1)
+    challenger.advance()
+    assert challenger.challenge.is_committed
+
+
+def test_a_refused_commitment_keeps_no_tokens_for_its_bond(
+    challenger: Challenger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The window ends after the bond was noted as at stake and before the commitment is sent. The tokens then
+    go to a challenge in another task.
+    """
+    real = challenger.database.update_challenge
+
+    def late(key: tuple[int, int], **fields: Any) -> None:
+        real(key, **fields)
+        challenger.chain.skip(LONG + 1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(challenger.database, "update_challenge", late)
+        with pytest.raises(Reverted):
+            challenger.advance()
+    assert challenger.challenge.opening_until is None
+    challenger.task = challenger.greater_task(BOND, challenge_period=LONG)
     challenger.advance()
     assert challenger.challenge.is_committed
 
