@@ -1,7 +1,8 @@
 """Deposits bonds in the vault before commitments need them, and does not withdraw them. If tokens are few,
 the tasks with the largest stakes come first, except those whose bond cannot be paid or locked at all.
 
-Each account of a process has its own tokens. The bond is a term of the task. While many bonds of a task are
+Each account of a process has its own tokens. Tokens that are kept ready under one deployment go to a challenge
+under another one if this challenge lacks them. The bond is a term of the task. While many bonds of a task are
 held, the contract asks for a larger bond, but not for a seat's first commitment (`Commitments.bond`).
 """
 
@@ -29,11 +30,17 @@ class Bonds:
         database: Database,
         terms: Callable[[int], Terms],
         lock: threading.Lock | None = None,
+        everywhere: list[Bonds] | None = None,
     ) -> None:
+        """`everywhere` is the list of the bonds under all deployments of the process, to which these are
+        added. All of them have the same `lock`.
+        """
         self._clients = clients
         self._database = database
         self._terms = terms
         self._lock = lock or threading.Lock()
+        self._everywhere = [] if everywhere is None else everywhere
+        self._everywhere.append(self)
         self._ready: dict[str, int] = {}
         self._log = logs.get("verifier.bonds")
 
@@ -79,10 +86,12 @@ class Bonds:
 
         The account's free tokens in the vault must cover this challenge's bond, and the bonds of some of the
         account's other challenges that are not committed yet: those whose bond is already at stake, and those
-        that come first (`_first`). If free tokens are missing, they are deposited; the deposit also covers
-        the bonds of the account's other uncommitted challenges, as far as its tokens reach. `seat` is the
-        seat from which the challenge is committed, or NO_SEAT. The account must have coin for the longest
-        course of every game at stake. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
+        whose task has more at stake (`at_stake`), if they can be committed (`_needed`). If free tokens are
+        missing, they are deposited; the deposit also covers the bonds of the account's other uncommitted
+        challenges, as far as its tokens reach. If tokens are missing outside the vault too, they are
+        withdrawn from the vaults of other deployments. `seat` is the seat from which the challenge is
+        committed, or NO_SEAT. The account must have coin for the longest course of every game at stake.
+        Raises NotEnoughTokens, NotEnoughCoin, ChainError.
         """
         client = self._clients[challenge.account]
         with self._lock:
@@ -92,33 +101,68 @@ class Bonds:
             rows = self._database.open_challenges()
             others = [row for row in rows if row.account == challenge.account and row.key != challenge.key]
             require_coin(client, 1 + sum(row.opening_until is not None for row in others))
-            due = [row for row in others if row.game is None and not row.is_committed]
+            due = self._due(challenge.account, challenge.key)
             most = bond + self._sum(due)
             free = client.vault.free(client.address)
             if free < most:
                 wealth = free + client.token.balance_of(client.address)
-                locked = self._sum([row for row in due if row.opening_until == COMMITTING])
-                wanted = bond + locked + self._first(client, challenge, due, wealth - locked)
+                spare = sum(
+                    bonds._spare(challenge.account) for bonds in self._everywhere if bonds is not self
+                )
+                ahead = [row for row in due if self._before(row.task, challenge.task)]
+                wanted = bond + self._needed(client, due, ahead, wealth + spare)
+                if wealth < wanted <= wealth + spare:
+                    self._bring(challenge.account, wanted - wealth)
                 if free < wanted:
                     require_free(client, max(wanted, min(most, wealth)), "for bonds")
             self._database.update_challenge(challenge.key, opening_until=COMMITTING)
             return True
 
-    def _first(self, client: Client, challenge: Challenge, due: Iterable[Challenge], tokens: int) -> int:
-        """Token units that are kept for those `due` challenges that come before `challenge`, because their
-        task has more at stake (`at_stake`). Raises ChainError.
+    def _due(self, account: str, but: tuple[int, int] | None = None) -> list[Challenge]:
+        """An account's challenges that are not committed yet, except the one with the key `but`."""
+        rows = [row for row in self._database.open_challenges() if row.account == account and row.key != but]
+        return [row for row in rows if row.game is None and not row.is_committed]
 
-        Nothing is kept for a bond that `tokens` units cannot cover beside those kept before it, or for a task
-        that cannot be challenged now. Otherwise, one false result in a task with a bond beyond the account's
+    def _spare(self, account: str) -> int:
+        """The account's free token units in this deployment's vault that no challenge here needs. Raises
+        ChainError.
+        """
+        client = self._clients.get(account)
+        if client is None:
+            return 0
+        free, due = client.vault.free(account), self._due(account)
+        return max(0, free - self._needed(client, due, due, free))
+
+    def _bring(self, account: str, missing: int) -> None:
+        """Withdraw `missing` token units of an account from the vaults of the other deployments. They are
+        kept ready there, perhaps only because somebody posted a task with a large bond. Raises ChainError.
+        """
+        for bonds in self._everywhere:
+            amount = 0 if bonds is self else min(missing, bonds._spare(account))
+            if amount:
+                bonds._clients[account].vault.withdraw(amount)
+                missing -= amount
+                self._log.info(
+                    "taken from other contracts for a bond", tokens=amount / TOKEN, account=account
+                )
+
+    def _needed(
+        self, client: Client, due: Iterable[Challenge], ahead: Iterable[Challenge], tokens: int
+    ) -> int:
+        """Token units that must stay free for an account's uncommitted challenges: for those of `due` whose
+        bond is at stake, and for those of `ahead`, the largest `at_stake` first. Raises ChainError.
+
+        Nothing is kept for a bond that `tokens` units cannot cover beside those before it, or for a task that
+        cannot be challenged now. Otherwise, one false result in a task with a bond beyond the account's
         tokens would keep the account from challenging in all smaller tasks.
         """
-        kept = 0
-        ahead = [row for row in due if row.opening_until is None and self._before(row.task, challenge.task)]
-        for row in sorted(ahead, key=lambda row: (-self.at_stake(row.task), row.task)):
+        needed = self._sum(row for row in due if row.opening_until == COMMITTING)
+        some = [row for row in ahead if row.opening_until is None]
+        for row in sorted(some, key=lambda row: (-self.at_stake(row.task), row.task)):
             bond = _bond_now(client, row)
-            if bond is not None and kept + bond <= tokens:
-                kept += bond
-        return kept
+            if bond is not None and needed + bond <= tokens:
+                needed += bond
+        return needed
 
     def _sum(self, rows: Iterable[Challenge]) -> int:
         return sum(self._terms(row.task).bond for row in rows)

@@ -19,6 +19,7 @@ from protocol.node.party.exits import Observation
 from protocol.tasks import owed
 from protocol.tasks.admission import Engagement, Owed, Standing, admission
 from verifier import auditing
+from verifier.bonds import Bonds
 from verifier.context import Context
 from verifier.database import Challenge
 from verifier.registration import standing
@@ -29,7 +30,8 @@ from verifier.seats import own_seats
 class Engagements:
     """The work owed under one deployment. A process may have several nodes, each with its own contracts; the
     work of all of them is added up. `leading` is the `Engagements` of the node with the newest contracts; it
-    is None for that node itself. Only one node admits a game at a time (`admitting`). The loop's thread calls
+    is None for that node itself. Only one node admits a game at a time (`admitting`). `bonds` lists the
+    bonds of all nodes. The loop's thread calls
     `see`; any thread may call `beside`.
     """
 
@@ -40,6 +42,7 @@ class Engagements:
         self._all: list[Engagements] = [] if leading is None else leading._all
         self._all.append(self)
         self.admitting: Lock = Lock() if leading is None else leading.admitting
+        self.bonds: list[Bonds] = [] if leading is None else leading.bonds
 
     def see(self, seen: Observation) -> None:
         """Note the work that our seats, looks and jurors of a task owe now. Raises ChainError."""

@@ -46,7 +46,9 @@ class Games:
         self._fetches = fetches
         self._turns = Jobs(TURNS, LONGEST_REST, due=context.turns.due)
         self._opening = Jobs(self._limit, LONGEST_REST, due=context.turns.due)
-        self.bonds = Bonds(context.clients, context.database, context.terms, engagements.admitting)
+        self.bonds = Bonds(
+            context.clients, context.database, context.terms, engagements.admitting, engagements.bonds
+        )
         self._drivers: dict[Key, ChallengeDriver] = {}
         self._strangers: set[str] = set()
         """Accounts that have challenges in the database but do not belong to this process."""

@@ -11,6 +11,7 @@ import pytest
 import structlog
 
 from protocol.chain.client import Client
+from protocol.chain.deploy import deploy
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import DEVNET, TOKEN
@@ -52,6 +53,8 @@ class Challenger:
         self.chain, self.terms = chain, terms(**changes)
         self.others: dict[int, Terms] = {}
         """Terms of the tasks other than `task`, by number."""
+        self.everywhere: list[Bonds] = []
+        """The bonds under all deployments."""
         self.beside: Sequence[Owed] = ()
         self.submitter, self.solver, verifier, self.client = map(connected, (1, 2, 3, 4))
         for party in (self.submitter, self.solver):
@@ -122,7 +125,12 @@ class Challenger:
     def driver(self) -> ChallengeDriver:
         """The challenge's driver, as a newly started process would make it."""
         clients, row = {self.client.address: self.client}, self.challenge
-        bonds = Bonds(clients, self.database, lambda task: self.others.get(task, self.terms))
+        bonds = Bonds(
+            clients,
+            self.database,
+            lambda task: self.others.get(task, self.terms),
+            everywhere=self.everywhere,
+        )
         rates, beside = Rates(1e12), self.beside
         commitment = ChallengeCommitment(
             self.client, self.database, bonds, self.terms, row, lambda: rates, beside=lambda _row: beside
@@ -226,6 +234,27 @@ def test_a_larger_task_that_cannot_be_challenged_any_more_keeps_no_bond(challeng
     challenger.chain.skip(until - challenger.client.now() + 1)
     challenger.advance()
     assert challenger.challenge.is_committed
+
+
+def test_tokens_that_are_kept_ready_under_other_contracts_go_to_a_challenge(
+    challenger: Challenger, connected: Connect, tmp_path: Path
+) -> None:
+    """Otherwise, a task with a large bond under old contracts, which anyone may post, would bind the tokens
+    of a verifier, and no cheat under the new ones would be challenged.
+    """
+    deployer, client = connected(0).sender, challenger.client
+    assert deployer is not None
+    there = client.for_deployment(deploy(deployer, token=client.token.address, salt="later"))
+    database = Database(tmp_path / "elsewhere.sqlite", Identity("chain", "elsewhere", "account"))
+    elsewhere = Bonds(
+        {client.address: there}, database, lambda _task: challenger.terms, everywhere=challenger.everywhere
+    )
+    elsewhere.make_ready(client.address, 1)
+    assert (challenger.unlocked, there.vault.free(client.address)) == (0, BOND)
+    challenger.advance()
+    assert challenger.challenge.is_committed
+    assert (challenger.unlocked, there.vault.free(client.address)) == (0, 0)
+    database.close()
 
 
 def test_a_refused_commitment_keeps_no_tokens_for_its_bond(
