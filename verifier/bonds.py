@@ -98,9 +98,8 @@ class Bonds:
             if not fits(challenge):
                 return False
             bond = client.commitments.bond(challenge.task, seat)
-            rows = self._database.open_challenges()
-            others = [row for row in rows if row.account == challenge.account and row.key != challenge.key]
-            require_coin(client, 1 + sum(row.opening_until is not None for row in others))
+            at_stake = sum(bonds._at_stake(challenge.account) for bonds in self._everywhere)
+            require_coin(client, at_stake + (challenge.opening_until is None))
             due = self._due(challenge.account, challenge.key)
             most = bond + self._sum(due)
             free = client.vault.free(client.address)
@@ -117,6 +116,11 @@ class Bonds:
                     require_free(client, max(wanted, min(most, wealth)), "for bonds")
             self._database.update_challenge(challenge.key, opening_until=COMMITTING)
             return True
+
+    def _at_stake(self, account: str) -> int:
+        """The number of an account's challenges in this deployment whose bond is at stake."""
+        rows = self._database.open_challenges()
+        return sum(row.account == account and row.opening_until is not None for row in rows)
 
     def _due(self, account: str, but: tuple[int, int] | None = None) -> list[Challenge]:
         """An account's challenges that are not committed yet, except the one with the key `but`."""

@@ -211,6 +211,25 @@ def test_without_coin_for_the_game_nothing_is_committed_until_it_comes(challenge
     assert challenger.challenge.opening_until not in (None, COMMITTING)
 
 
+def test_coin_for_a_game_under_other_contracts_is_not_spent_twice(
+    challenger: Challenger, tmp_path: Path
+) -> None:
+    client, connection = challenger.client, challenger.chain.connection
+    database = Database(tmp_path / "elsewhere.sqlite", Identity("chain", "elsewhere", "account"))
+    database.put_challenge(Challenge(7, NO_SEAT, client.address, SEGMENT, bytes(32), b""))
+    database.update_challenge((7, NO_SEAT), opening_until=COMMITTING)
+    Bonds({}, database, lambda _task: challenger.terms, everywhere=challenger.everywhere)
+    kept, due = connection.balance(client.address), client.game.coin_of_longest()
+    try:
+        connection.request("anvil_setBalance", client.address, hex(due * 3 // 2))
+        with pytest.raises(NotEnoughCoin, match="2 of the longest games"):
+            challenger.advance()
+    finally:
+        connection.request("anvil_setBalance", client.address, hex(kept))
+    assert challenger.challenge.opening_until is None
+    database.close()
+
+
 def test_the_tokens_for_one_bond_go_to_the_task_with_the_larger_stake(challenger: Challenger) -> None:
     challenger.greater_task(BOND, challenge_period=LONG)
     with pytest.raises(NotEnoughTokens):
