@@ -14,13 +14,16 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from protocol.chain.connection import Connection
 from protocol.chain.errors import ChainError, InsufficientFunds, RpcRefused, RpcUnavailable, WrongChain
 from protocol.chain.fees import Call, Offers, gas_of
 from protocol.chain.inclusion import Inclusion
 from protocol.chain.journal import Entry, Journal, Status
+
+MOST_UNKNOWN: Final = 64
+"""Limit on an account's waiting transactions that were sent elsewhere: as many as geth queues for an account."""
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -119,9 +122,24 @@ class Unmined:
         transaction, and `_push` sends it again.
         """
         first = self.connection.transaction_count(self.address, "pending")
-        taken = {entry.nonce for entry in self.journal.since(first)}
+        entries = self.journal.since(max(0, first - 1))
+        if first and all(entry.nonce != first - 1 for entry in entries):
+            self._require_plausible(first)
+        taken = {entry.nonce for entry in entries}
         free = (nonce for nonce in itertools.count(first) if nonce not in taken)
         return list(itertools.islice(free, count))
+
+    def _require_plausible(self, count: int) -> None:
+        """Raise RpcRefused if the node counts so many waiting transactions that the journal does not know
+        that the count must be wrong. Each nonce below a signed one must be used before it, at a fee.
+        """
+        used = self.connection.transaction_count(self.address)
+        if count - used > MOST_UNKNOWN:
+            raise RpcRefused(
+                f"the transactions of {self.address}",
+                f"{count - used} that wait and are not in its journal, more than {MOST_UNKNOWN}",
+                "use another node; if they were sent elsewhere, wait until they are mined",
+            )
 
     def _write(self, entries: Sequence[Entry]) -> list[ChainError | None]:
         """Journal signed transactions and send them to the node. Returns, for each transaction, its refusal

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from protocol.chain.accounts import development_account
+from protocol.chain.blocks import BlockId
 from protocol.chain.connection import Connection
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import (
@@ -472,3 +473,20 @@ def test_what_is_taken_back_before_it_is_deep_is_handed_over_again(
     assert chain.connection.receipt(transaction) is None
     assert looks(proxy, sender)
     after(lambda: chain.connection.receipt(transaction) is not None, lambda: None).join()
+
+
+def test_a_count_that_is_far_too_high_is_not_believed(sender: Sender) -> None:
+    """A nonce far ahead would make the account pay for a transaction with each nonce before it."""
+    sender.send(transfer())
+    real = Connection.transaction_count
+
+    def count(self: Connection, address: str, block: BlockId = "latest") -> int:
+        return real(self, address, block) + (200 if block == "pending" else 0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Connection, "transaction_count", count)
+        with pytest.raises(RpcRefused, match="200 that wait and are not in its journal"):
+            sender.send(transfer())
+    used = sender.connection.transaction_count(sender.address)
+    sender.send(transfer())
+    assert sender.connection.transaction_count(sender.address) == used + 1
