@@ -45,7 +45,7 @@ from protocol.capture.optimisers.phases import Phase, training_only
 from protocol.capture.optimisers.schedules import as_in_another_step, learning_rates
 from protocol.capture.optimisers.update import Update, update_of
 from protocol.capture.preflight.repeat import moved, traced_otherwise
-from protocol.capture.preflight.run import Preflight, worst
+from protocol.capture.preflight.run import Preflight, require_same_after_others, worst
 from protocol.capture.result import CapturedStep, Origin
 from protocol.capture.tracing.checks import TraceError, left_untouched, unvalidated
 from protocol.capture.tracing.step import Objective
@@ -134,7 +134,8 @@ def capture_phases(
 
     In each step the `phases` run one after the other, all on the same rows, and each sees the changes made by
     earlier phases. A phase that does not act in a step is still computed, since a program has no branches,
-    but changes nothing. The preflight compares each phase separately. Everything else is as in `capture`.
+    but changes nothing. The preflight compares each phase separately, and refuses a phase whose results
+    change if another phase runs before it in Python. Everything else is as in `capture`.
     """
     require_counts(steps=steps)
     require_phases(phases, steps)
@@ -205,7 +206,12 @@ def _captured(model: nn.Module, phases: Sequence[Phase], dataset: Any, told: _Op
         captured = replace(captured, notes=tuple(notes), origin=origin)
         if not told.preflight:
             return captured
-        reports = []
+
+        def restore() -> None:
+            for one in kept:
+                one.restore()
+
+        preflights, reports = dict[str, Preflight](), []
         for phase, part in zip(phases, parts, strict=True):
             alone = assembled, captured
             if phase.name:
@@ -213,9 +219,10 @@ def _captured(model: nn.Module, phases: Sequence[Phase], dataset: Any, told: _Op
                 alone = _assembled(
                     model, [part], data.committed, rates, replace(told, history=0, resume=None)
                 )
-            for one in kept:
-                one.restore()
-            reports.append(Preflight(model, phase.objective, part, *alone, told.drawing).run())
+            restore()
+            preflights[phase.name] = Preflight(model, phase.objective, part, *alone, told.drawing)
+            reports.append(preflights[phase.name].run())
+        require_same_after_others(preflights, restore)
         report = worst(reports)
         return replace(captured, preflight=report, notes=(*notes, *report.notes))
 

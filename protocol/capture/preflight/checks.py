@@ -67,6 +67,18 @@ def depends_on_the_past(names: Sequence[str]) -> Problem:
     )
 
 
+def depends_on_another_phase(phase: str, names: Sequence[str]) -> Problem:
+    """The refusal for a phase in which some results depend on what another phase left in Python. `names` are the
+    names of these results.
+    """
+    return Problem(
+        f"phase {phase} computes {', '.join(names)} from what another phase has kept in Python, such as a flag of the "
+        "model or a tensor in an attribute",
+        "let each objective set all that it reads, as with model.train() or model.eval() at its beginning; pass on "
+        "tensors in a buffer of the model, written by tensor operations",
+    )
+
+
 def computed_otherwise(operation: str, source: str, error: float, differences: str) -> Problem:
     """The refusal for an operation whose result is further from torch's than its number formats explain."""
     what = f"{operation} computes something else than torch, error {error:.2g}: {differences}"

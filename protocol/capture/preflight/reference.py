@@ -132,7 +132,10 @@ def by_torch(
     }
     with Drawn(draws), decomposed_kernels(), drawn_once():
         found = functional_call(StepModule(model, objective), named, (dict(batch), leaves), tie_weights=False)
-    gradients = {name: g.detach() for name, g in zip(traced.parameters, found.gradients)}
+    gradients = {  # this run may reach fewer parameters than the trace, because of what Python keeps
+        name: torch.zeros_like(leaf) if g is None else g.detach()
+        for name, leaf, g in zip(traced.parameters, leaves, found.gradients)
+    }
     place_of = {name: place for place, name in places(model).items()}
     after = {name: found.buffers[place_of[name]].detach() for name in traced.written}
     return Results(found.loss.detach(), gradients, after)

@@ -89,6 +89,10 @@ class Preflight:
         loss, gradients = torch.tensor(errors, dtype=torch.float64).max(0).values.tolist()
         return Report(BATCHES, loss, gradients, tuple(notes))
 
+    def first_step(self) -> Results:
+        """The results of the first step in torch, from Python's present state."""
+        return self._mean_of(self.captured.initial_state(SEED), self._by_torch)
+
     # ------------------------------------------------------------------ one step, in three ways
 
     def _units(self, state: State) -> Iterator[tuple[dict[str, Tensor], int]]:
@@ -213,6 +217,29 @@ class Preflight:
             f"precision: {difference}{most}; more `bits` help (roles: {roles})"
             for difference in found[:SHOWN]
         ]
+
+
+def require_same_after_others(preflights: Mapping[str, Preflight], restore: Callable[[], None]) -> None:
+    """Refuse a step in which the results of a phase in torch depend on what another phase leaves in Python, such
+    as a flag of the model. `preflights` are by phase; `restore` sets Python's state back to that before any step.
+
+    Each phase is run as the first of all, after each other phase, and after a whole step. Results are compared
+    bit for bit. If the code cannot be repeated exactly, nothing is refused here.
+    """
+
+    def results(name: str, *earlier: str) -> Results:
+        restore()
+        for each in earlier:
+            preflights[each].first_step()
+        return preflights[name].first_step()
+
+    names = [*preflights]
+    for place, name in enumerate(names if len(names) > 1 else ()):
+        alone = results(name)
+        for earlier in (*([other] for other in names if other != name), [*names, *names[:place]]):
+            found = others(alone, results(name, *earlier))
+            if found and not others(alone, results(name)):
+                raise CaptureError([checks.depends_on_another_phase(name, found[:SHOWN])])
 
 
 def worst(reports: Sequence[Report]) -> Report:

@@ -233,6 +233,89 @@ def test_phases_that_cannot_be_are_refused() -> None:
     assert "several tensors of the task would be called body.weight.exp_avg" in refused(of("a"), of("b"))
 
 
+class Normed(nn.Module):
+    """Two layers with batch norm between them, a factor, and a place for features."""
+
+    kept: Tensor | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.body = nn.Sequential(nn.Linear(2, 6), nn.BatchNorm1d(6))
+        self.head = nn.Linear(6, 1)
+        self.factor = 1.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        """One number per pair."""
+        out: Tensor = self.head(self.body(x))
+        return out * self.factor
+
+
+def in_eval(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """`squared`, after which the model is no longer in training."""
+    model.eval()
+    return squared(model, batch)
+
+
+def with_factor(model: Normed, batch: Mapping[str, Tensor]) -> Tensor:
+    """`squared` with half the output, which the model keeps."""
+    model.factor = 0.5
+    return squared(model, batch)
+
+
+def keeping(model: Normed, batch: Mapping[str, Tensor]) -> Tensor:
+    """`squared`, which leaves the features in the model."""
+    model.kept = model.body(batch["real"]).detach()
+    return squared(model, batch)
+
+
+def reading(model: Normed, batch: Mapping[str, Tensor]) -> Tensor:
+    """The mean squared output on the features plus those that another phase kept, if there are any."""
+    features = model.body(batch["real"])
+    error: Tensor = model.head(features if model.kept is None else features + model.kept).square().mean()
+    return error
+
+
+def of_both(of_body: Callable[..., Tensor], of_head: Callable[..., Tensor], **options: int) -> CapturedStep:
+    """A step whose phases train the body and the head of a `Normed`."""
+    model = Normed()
+    phases = [
+        Phase("body", of_body, torch.optim.SGD(model.body.parameters(), lr=0.1)),
+        Phase("head", of_head, torch.optim.SGD(model.head.parameters(), lr=0.1), **options),  # type: ignore[arg-type]
+    ]
+    return capture_phases(model, phases, data(), batch_size=BATCH, steps=20)
+
+
+@pytest.mark.parametrize(
+    ("of_body", "of_head", "reader"),
+    [
+        (squared, in_eval, "body"),
+        (squared, with_factor, "body"),
+        (reading, keeping, "body"),
+        (keeping, reading, "head"),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"first": 10, "every": 3}])
+def test_a_phase_that_reads_what_another_leaves_in_python_is_refused(
+    of_body: Callable[..., Tensor], of_head: Callable[..., Tensor], reader: str, options: dict[str, int]
+) -> None:
+    with pytest.raises(CaptureError, match=f"phase {reader} computes .* another phase has kept in Python"):
+        of_both(of_body, of_head, **options)
+
+
+def test_phases_that_set_all_that_they_read_are_captured() -> None:
+    def in_training(model: Normed, batch: Mapping[str, Tensor]) -> Tensor:
+        model.train()
+        model.factor = 1.0
+        return squared(model, batch)
+
+    def halved(model: Normed, batch: Mapping[str, Tensor]) -> Tensor:
+        model.eval()
+        return with_factor(model, batch)
+
+    assert of_both(in_training, halved).preflight is not None
+
+
 class Counted(nn.Module):
     """Two layers, a counter of steps, and a table of three numbers."""
 
