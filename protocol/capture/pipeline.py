@@ -353,6 +353,7 @@ def _updates(
     updates: list[Update | None] = []
     tables: list[list[Tensor]] = []
     steps_refused = not (type(told.steps) is int and 1 <= told.steps < 2**31)
+    roots = {"": model, **{f"objective {phase.name}".strip(): phase.objective for phase in phases}}
     for phase, step in zip(phases, traced, strict=True):
         update, own = None, list[Tensor]()
         with problems.collected():
@@ -367,7 +368,7 @@ def _updates(
                 update = update_of(phase.optimizer, trainable, reached, *clips, goes_on, before)
             with problems.collected():
                 times = 1 if steps_refused else phase.times(told.steps)
-                own = learning_rates(phase.optimizer, phase.scheduler, times)
+                own = learning_rates(phase.optimizer, phase.scheduler, times, model, roots)
         updates.append(update)
         tables.append(own)
     return updates, tables

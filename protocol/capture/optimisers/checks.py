@@ -17,11 +17,17 @@ from torch.optim import optimizer as hooks
 from torch.optim.lr_scheduler import LRScheduler
 
 from protocol.capture.errors import CaptureError, Problem, raise_any
+from protocol.capture.inputs.python_state import Change
 from protocol.capture.optimisers.phases import Phase
 from protocol.capture.tracing.sources import source_of_error, traceback_of
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 """The pattern of a phase's name."""
+LATER: Final = (
+    "only rates may change with the step: choose in the objective, by torch.where on a buffer of the model that counts "
+    "steps, or give the later part a phase of capture_phases that acts from its first step on"
+)
+"""The remedy for a scheduler that changes more than rates."""
 CYCLED: Final = {"momentum", "betas"}
 """The options that torch's one-cycle and cyclic schedules change beside the rate."""
 
@@ -246,6 +252,30 @@ def require_only_rates_change(scheduler: LRScheduler, before: Sequence[Mapping[s
                 "cases no term of the loss does the same"
             )
         raise CaptureError([Problem(what, remedy)])
+
+
+def require_same_groups(
+    scheduler: LRScheduler, before: Sequence[tuple[Mapping[str, Any], Sequence[nn.Parameter]]]
+) -> None:
+    """Refuse a scheduler that changed the groups of its optimiser or their parameters. `before` has each group,
+    with its parameters before the scheduler ran.
+    """
+    groups = [(id(group), [*map(id, group["params"])]) for group in scheduler.optimizer.param_groups]
+    if groups != [(id(group), [*map(id, params)]) for group, params in before]:
+        what = f"{type(scheduler).__name__} changes the parameters of the optimiser's groups while it runs"
+        raise CaptureError([Problem(what, LATER)])
+
+
+def changes_more(scheduler: LRScheduler, change: Change) -> Problem:
+    """The refusal for a scheduler that, while it runs, changes a value that the step uses."""
+    what = f"{type(scheduler).__name__} changes {change.where} from {change.before} to {change.after} while it runs"
+    return Problem(what, LATER)
+
+
+def uses_the_training(scheduler: LRScheduler, what: str, source: str) -> Problem:
+    """The refusal for a scheduler that uses `what`, which training changes, at line `source`."""
+    remedy = "use a scheduler that depends on the step alone; the rates become a table in the task"
+    return Problem(f"{type(scheduler).__name__} uses {what}", remedy, source)
 
 
 def require_rates(scheduler: LRScheduler, rates: Sequence[float], step: int) -> None:

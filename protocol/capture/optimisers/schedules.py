@@ -12,29 +12,44 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-from protocol.capture.errors import CaptureError, Problem
+from protocol.capture.errors import CaptureError, Problem, raise_any
+from protocol.capture.inputs.model import tensors_of
+from protocol.capture.inputs.python_state import Change, PythonState
 from protocol.capture.optimisers.checks import (
+    changes_more,
     ends_early,
     reads_the_schedule,
     require_all_steps,
     require_only_rates_change,
     require_own_scheduler,
     require_rates,
+    require_same_groups,
+    uses_the_training,
 )
 from protocol.capture.tracing.sources import source_here, traceback_of
 
 
-def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: int) -> list[Tensor]:
+def learning_rates(
+    optimizer: Optimizer,
+    scheduler: LRScheduler | None,
+    steps: int,
+    model: nn.Module,
+    roots: Mapping[str, Any],
+) -> list[Tensor]:
     """The learning rates of each parameter group of `optimizer`, f32 [steps]. Without a scheduler, a group
     has the same rate in every step.
 
     Runs `scheduler` over all steps, then restores it and the optimiser's options. Parameters are not touched.
-    Raises `CaptureError` for a scheduler of another optimiser, and for one that needs a metric, changes other
-    options, ends before the last step, or yields a rate that is not finite.
+    Raises `CaptureError` for a scheduler of another optimiser, and for one that needs a metric, ends before the
+    last step, or yields a rate that is not finite. Raises it too for one that uses the tensors of `model` or the
+    optimiser's state, or that changes anything but rates: other options, the groups, which parameters are
+    trained, or a Python value that can be reached from `roots`.
     """
     if scheduler is None:
         return [torch.full((steps,), rate_of(group), dtype=torch.float32) for group in optimizer.param_groups]
@@ -44,13 +59,17 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
     own = [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
     # torch's schedulers write into a rate that is a tensor.
     options = [{k: v.clone() if isinstance(v, Tensor) else v for k, v in held.items()} for held in own]
+    groups = [(group, [*group["params"]]) for group in optimizer.param_groups]
+    values = PythonState(roots)
+    trained = {name: p.requires_grad for name, p in model.named_parameters()}
     table: list[list[float]] = [[] for _ in optimizer.param_groups]
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _Unused(scheduler, model), _without_state(optimizer, scheduler):
             warnings.simplefilter("ignore")  # torch warns that the scheduler steps without its optimiser
             for step in range(steps):
                 if step:
                     scheduler.step()
+                    require_same_groups(scheduler, groups)
                     require_only_rates_change(scheduler, options)
                 for rates, group in zip(table, optimizer.param_groups):
                     rates.append(rate_of(group))
@@ -62,17 +81,62 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
         raise CaptureError([ends_early(scheduler, done, steps, error, traceback_of(error))]) from error
     finally:
         scheduler.load_state_dict(before)
+        optimizer.param_groups[:] = [group for group, _ in groups]
+        for group, params in groups:
+            group["params"] = params
+        flags = {name: p.requires_grad for name, p in model.named_parameters()}
+        for name, p in model.named_parameters():
+            p.requires_grad_(trained[name])
         for group, held, option in zip(optimizer.param_groups, own, options):
             group.update(held)
             for key, value in held.items():
                 if isinstance(value, Tensor):
                     value.copy_(option[key])
+    changes = [Change(f"{name}.requires_grad", str(trained[name]), str(x)) for name, x in flags.items()]
+    changes = [change for change in changes if change.before != change.after]
+    raise_any(changes_more(scheduler, x) for x in (*changes, *values.changes(PythonState(roots))))
     return [torch.tensor(rates, dtype=torch.float32) for rates in table]
 
 
 def rate_of(group: Mapping[str, Any]) -> float:
     """The learning rate of a group; 0 if the optimiser has no rate, or chooses the rate itself."""
     return float(group["lr"]) if group.get("lr") is not None else 0.0
+
+
+class _Unused(TorchDispatchMode):
+    """While active, refuses every operation on a tensor of the model."""
+
+    def __init__(self, scheduler: LRScheduler, model: nn.Module) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._scheduler = scheduler
+        self._memory = {_memory(t) for _, t in tensors_of(model)} - {None}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if any(isinstance(x, Tensor) and _memory(x) in self._memory for x in tree_leaves((args, kwargs))):
+            raise CaptureError([uses_the_training(self._scheduler, "a tensor of the model", source_here())])
+        return func(*args, **(kwargs or {}))
+
+
+def _memory(t: Tensor) -> int | None:
+    """The identity of a tensor's memory; None if it has none of its own, such as a sparse tensor."""
+    return t.untyped_storage()._cdata if t.layout is torch.strided else None
+
+
+@contextmanager
+def _without_state(optimizer: Optimizer, scheduler: LRScheduler) -> Iterator[None]:
+    """Inside the context, refuse every use of the optimiser's state."""
+    kind = type(optimizer)
+
+    def state(_: Optimizer) -> Any:
+        raise CaptureError([uses_the_training(scheduler, "the optimiser's state", source_here())])
+
+    optimizer.__class__ = type(
+        kind.__name__, (kind,), {"state": property(state), "__module__": kind.__module__}
+    )
+    try:
+        yield
+    finally:
+        optimizer.__class__ = kind
 
 
 @contextmanager
