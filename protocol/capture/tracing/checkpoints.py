@@ -3,6 +3,10 @@ again.
 
 A trace has no seed. During tracing, and during the comparison with torch, the second run instead receives the
 numbers that the first run drew.
+
+A reentrant checkpoint that needs gradients is refused. It computes them by a backward pass of its own, which adds
+them to the parameters in its function. autograd knows only the function's arguments, so in a trace the loss would
+seem not to reach these parameters.
 """
 
 from __future__ import annotations
@@ -17,24 +21,37 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
+from protocol.capture.errors import CaptureError
+from protocol.capture.tracing.checks import reentrant
+from protocol.capture.tracing.sources import source_here
+
 
 @contextmanager
 def drawn_once() -> Iterator[None]:
     """Inside the context, a checkpoint that restores torch's seed draws random numbers only in its first run;
-    its later runs receive the same numbers. Checkpoints with a `context_fn` are not changed.
+    its later runs receive the same numbers. Checkpoints with a `context_fn` are not changed. A reentrant
+    checkpoint raises `CaptureError` if one of its arguments needs a gradient.
     """
     before = checkpoints._checkpoint_without_reentrant_generator
+    reentering = checkpoints.CheckpointFunction.forward
 
     def running(function: Any, preserve_rng_state: bool, context_fn: Any, *args: Any, **kwargs: Any) -> Any:
         if preserve_rng_state and context_fn is checkpoints.noop_context_fn:
             context_fn = _keeping_and_giving
         return before(function, preserve_rng_state, context_fn, *args, **kwargs)
 
+    def forward(ctx: Any, *args: Any) -> Any:
+        if any(ctx.needs_input_grad):
+            raise CaptureError([reentrant(source_here())])
+        return reentering(ctx, *args)
+
     checkpoints._checkpoint_without_reentrant_generator = running  # type: ignore[assignment]
+    checkpoints.CheckpointFunction.forward = staticmethod(forward)  # type: ignore[method-assign]
     try:
         yield
     finally:
         checkpoints._checkpoint_without_reentrant_generator = before
+        checkpoints.CheckpointFunction.forward = staticmethod(reentering)  # type: ignore[method-assign]
 
 
 def _keeping_and_giving() -> tuple[TorchDispatchMode, TorchDispatchMode]:

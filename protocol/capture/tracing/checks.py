@@ -65,6 +65,13 @@ def seeded(source: str) -> Problem:
     return Problem("the step seeds torch's random numbers", remedy, source)
 
 
+def reentrant(source: str) -> Problem:
+    """The refusal for a step that makes a reentrant checkpoint at line `source`."""
+    remedy = "pass use_reentrant=False to checkpoint; it computes the same"
+    what = "a reentrant checkpoint of torch.utils.checkpoint, whose gradients a trace does not contain"
+    return Problem(what, remedy, source)
+
+
 def steps_an_optimizer(kind: str, source: str) -> Problem:
     """The refusal for a step that calls `step` of an optimiser of class `kind` at line `source`."""
     remedy = "give each optimiser a phase of capture_phases; a program updates parameters after the objective alone"
