@@ -68,7 +68,7 @@ def seeded(source: str) -> Problem:
 def reentrant(source: str) -> Problem:
     """The refusal for a step that makes a reentrant checkpoint at line `source`."""
     remedy = "pass use_reentrant=False to checkpoint; it computes the same"
-    what = "a reentrant checkpoint of torch.utils.checkpoint, whose gradients a trace does not contain"
+    what = "a reentrant checkpoint (use_reentrant=True), whose gradients a trace does not contain"
     return Problem(what, remedy, source)
 
 
@@ -207,6 +207,23 @@ def require_same_parameters(before: Mapping[str, Tensor], after: Mapping[str, Te
         for name in dict.fromkeys((*before, *after))
         if before.get(name) is not after.get(name)
     )
+
+
+def require_separate_memory(after: Mapping[str, Tensor]) -> None:
+    """Refuse a step that leaves a buffer in the memory of a parameter or of another buffer. In torch, a later write
+    into one of the two would change both; a program keeps them apart. `after` holds the parameters, then the
+    buffers, as they are after the step.
+    """
+    owners: dict[int, str] = {}
+    problems = []
+    for name, t in after.items():
+        owner = owners.setdefault(t.untyped_storage()._cdata, name)
+        if owner != name:
+            what = f"the step leaves buffer {name} in the memory of {owner}, so that a change of one changes both"
+            problems.append(
+                Problem(what, "keep a copy, with .clone() or .copy_(); or read the other tensor instead")
+            )
+    raise_any(problems)
 
 
 def require_one_replacement(name: str, new: Tensor, others: list[Tensor]) -> None:

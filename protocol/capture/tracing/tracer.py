@@ -35,6 +35,7 @@ from protocol.capture.tracing.checks import (
     raised_by_torch_too,
     require_one_replacement,
     require_same_type,
+    require_separate_memory,
 )
 from protocol.capture.tracing.graph import keep_written_buffers, literals_as_inputs, put_behind
 from protocol.capture.tracing.grouped import WRITTEN_OUT
@@ -144,6 +145,7 @@ def trace_step(
         untouched.extend(name for name, gradient in zip(parameters, results.gradients) if gradient is None)
         gradients = [g for g in results.gradients if g is not None]
         after = [_after(name, old, where, results.buffers) for name, old in zip(buffers, b)]
+        require_separate_memory({**dict(zip(parameters, leaves)), **dict(zip(buffers, after))})
         return [*gradients, results.loss, *results.metrics.values()], after
 
     def refused() -> bool:

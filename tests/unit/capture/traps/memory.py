@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -195,3 +197,62 @@ def data_of_a_frozen_parameter() -> Made:
             return y
 
     return Following(), cross_entropy
+
+
+@trap(r"leaves buffer kept in the memory of out\.weight, .*\n.*\.clone\(\)")
+def a_parameter_that_a_buffer_keeps() -> Made:
+    class Recording(Around):
+        kept: Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("kept", self.out.weight.detach().clone())
+
+        def before(self, x: Tensor) -> Tensor:
+            moved = (self.out.weight - self.kept).square().mean()
+            self.kept = self.out.weight.detach()
+            return x + moved
+
+    return Recording(), cross_entropy
+
+
+def with_two_buffers(step: Callable[[nn.Module], None]) -> Made:
+    """A classifier with two buffers, which `step` writes after they were used."""
+    model = nn.Linear(8, 3)
+    model.register_buffer("first", torch.zeros(8))
+    model.register_buffer("second", torch.ones(8))
+
+    def objective(model: nn.Module, batch: Batch) -> Tensor:
+        loss = F.cross_entropy(model(batch["x"] * model.second + model.first), batch["y"])
+        step(model)
+        return loss
+
+    return model, objective
+
+
+@trap(r"leaves buffer second in the memory of first")
+def a_buffer_that_another_keeps() -> Made:
+    def step(model: nn.Module) -> None:
+        assert isinstance(model.first, Tensor)
+        model.first.add_(0.1)
+        model.second = model.first
+
+    return with_two_buffers(step)
+
+
+@trap(None)
+def buffers_that_are_exchanged() -> Made:
+    def step(model: nn.Module) -> None:
+        model.first, model.second = model.second, model.first
+
+    return with_two_buffers(step)
+
+
+@trap(None)
+def a_buffer_that_keeps_what_another_held() -> Made:
+    def step(model: nn.Module) -> None:
+        assert isinstance(model.first, Tensor)
+        model.second = model.first
+        model.first = model.first + 0.1
+
+    return with_two_buffers(step)
