@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.modules import module as modules
 from torch.optim import Optimizer
 
 from protocol.capture.inputs.python_values import (
@@ -69,6 +70,13 @@ PLAIN = (Tensor, nn.Parameter, nn.Buffer)
 """The types of tensors whose attributes are examined. Other types are traced tensors, on which torch itself
 sets attributes.
 """
+HOOKS = (
+    "_global_forward_pre_hooks",
+    "_global_forward_hooks",
+    "_global_backward_pre_hooks",
+    "_global_backward_hooks",
+)
+"""Where torch keeps the hooks that it runs for all modules."""
 TABLES = ("_parameters", "_buffers", "_modules")
 """Attributes of a module that hold tensors and modules by name."""
 
@@ -385,12 +393,20 @@ class PythonState:
         return found
 
 
+def roots_of(model: nn.Module, objective: Any) -> dict[str, Any]:
+    """The roots of all Python values that a step may keep: the model, the objective, and the hooks that torch runs
+    for all modules.
+    """
+    hooks = {f"a hook on all modules ({name})": [*getattr(modules, name).values()] for name in HOOKS}
+    return {"": model, "objective": objective} | {name: held for name, held in hooks.items() if held}
+
+
 @contextmanager
 def left_as_it_was(model: nn.Module, objective: Any) -> Iterator[PythonState]:
     """Yields the Python values of model and objective, and restores them when the `with` block ends, even if
     it ends with an error.
     """
-    kept = PythonState({"": model, "objective": objective})
+    kept = PythonState(roots_of(model, objective))
     try:
         yield kept
     finally:

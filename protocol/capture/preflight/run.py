@@ -15,7 +15,7 @@ from protocol.capture.assembly.part import Part
 from protocol.capture.assembly.state import KEY, STEP
 from protocol.capture.assembly.step import Assembled
 from protocol.capture.errors import CaptureError, Problem, raise_any
-from protocol.capture.inputs.python_state import PythonState
+from protocol.capture.inputs.python_state import PythonState, roots_of
 from protocol.capture.preflight import checks
 from protocol.capture.preflight.clocks import asked_clocks
 from protocol.capture.preflight.compare import Difference, differences, measure, not_finite, others
@@ -63,7 +63,7 @@ class Preflight:
     def run(self) -> Report:
         """Compare `BATCHES` consecutive steps with torch. Raises `CaptureError` if a step is refused."""
         state: State = self.captured.initial_state(SEED)
-        fresh = PythonState({"": self.model, "objective": self.objective})
+        fresh = PythonState(roots_of(self.model, self.objective))
         before: PythonState | None = None
         notes: dict[str, None] = {}
         errors = [(0.0, 0.0)]
@@ -72,7 +72,7 @@ class Preflight:
             with asked_clocks(asked):
                 plain = self._mean_of(state, self._by_torch)
             raise_any(asked)
-            kept = PythonState({"": self.model, "objective": self.objective})
+            kept = PythonState(roots_of(self.model, self.objective))
             if before is not None:
                 raise_any(moved(before, kept))
                 self._require_same_without_the_past(fresh, state, plain)

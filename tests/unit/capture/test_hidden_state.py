@@ -17,6 +17,12 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+)
+from torch.utils.hooks import RemovableHandle
 
 from protocol.capture import CaptureError
 from protocol.capture.inputs import python_state
@@ -297,6 +303,26 @@ def test_a_counter_of_an_installed_package_is_seen(
     factor = importlib.import_module("own").factor
     with pytest.raises(CaptureError, match="calls changes from 1 to 2"):
         captured(nn.Linear(8, 3), lambda model, batch: cross_entropy(model, batch) * factor(model, batch))
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:For backward hooks to be called")
+@pytest.mark.parametrize(
+    "register",
+    [register_module_forward_pre_hook, register_module_forward_hook, register_module_full_backward_hook],
+)
+def test_a_counter_of_a_hook_on_all_modules_is_seen(register: Callable[..., RemovableHandle]) -> None:
+    calls = {"n": 0}
+
+    def hook(*_: object) -> None:
+        calls["n"] += 1
+
+    handle = register(hook)
+    try:
+        with pytest.raises(CaptureError, match=r"calls\['n'\] changes"):
+            captured(nn.Linear(8, 3))
+    finally:
+        handle.remove()
+    captured(nn.Linear(8, 3))
 
 
 def test_what_lies_beyond_the_objects_looked_at_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
