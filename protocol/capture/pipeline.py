@@ -40,7 +40,7 @@ from protocol.capture.inputs.dataset import committed, example_batch
 from protocol.capture.inputs.python_state import PythonState, left_as_it_was
 from protocol.capture.lowering.lower import without_rule
 from protocol.capture.lowering.rules import RULES
-from protocol.capture.optimisers.checks import require_optimizer, require_phases
+from protocol.capture.optimisers.checks import require_optimizer, require_phases, require_still_frozen
 from protocol.capture.optimisers.phases import Phase, training_only
 from protocol.capture.optimisers.schedules import as_in_another_step, learning_rates
 from protocol.capture.optimisers.update import Update, update_of
@@ -358,6 +358,8 @@ def _updates(
         update, own = None, list[Tensor]()
         with problems.collected():
             require_optimizer(phase.optimizer)
+            with problems.collected():
+                require_still_frozen(model, () if step is None else step.thawed, phase.optimizer)
             with _training(model, phase):
                 trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
             reached = trainable if step is None else step.parameters

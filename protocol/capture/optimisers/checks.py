@@ -178,6 +178,20 @@ def require_same_parameters(
     raise_any(problems)
 
 
+def require_still_frozen(model: nn.Module, thawed: Collection[str], optimizer: Optimizer) -> None:
+    """Refuse a step that sets `requires_grad` of a frozen parameter that the optimiser holds: torch would train it
+    from then on. `thawed` has the places of such parameters in the model.
+    """
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    own = dict(model.named_parameters(remove_duplicate=False))
+    remedy = "set it before the capture, or give the parameter a phase of capture_phases"
+    raise_any(
+        Problem(f"the step sets requires_grad of parameter {name}", remedy)
+        for name in thawed
+        if id(own[name]) in held
+    )
+
+
 def require_new(optimizer: Optimizer) -> None:
     """Refuse an optimiser that has already stepped, since the program begins with the optimiser's first step.
 

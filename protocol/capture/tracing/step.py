@@ -37,13 +37,15 @@ Objective = Callable[[nn.Module, Batch], "Tensor | tuple[Tensor, Mapping[str, Te
 @dataclass(frozen=True)
 class StepResults:
     """The results of a step. A gradient is None if the parameter does not affect the loss. `buffers` holds
-    the model's buffers after the step, by place in the model (`inputs.model.places`).
+    the model's buffers after the step, by place in the model (`inputs.model.places`). `thawed` names the
+    parameters that were frozen before the step and are not frozen after it.
     """
 
     loss: Tensor
     metrics: Mapping[str, Tensor]
     gradients: Sequence[Tensor | None]
     buffers: Mapping[str, Tensor]
+    thawed: Sequence[str]
 
 
 class StepModule(nn.Module):
@@ -62,6 +64,7 @@ class StepModule(nn.Module):
         tensors = dict((*tensors_of(self.model), *batch.items()))
         attributes = {name: dict(vars(t)) for name, t in tensors.items()}
         parameters = dict(self.model.named_parameters(remove_duplicate=False))
+        frozen = {name for name, p in parameters.items() if not p.requires_grad}
         loss, metrics = require_loss_and_metrics(self._objective(self.model, batch))
         leaves = {name: t for name, t in tensors.items() if any(t is leaf for leaf in trained)}
         require_no_gradients(leaves)
@@ -70,7 +73,8 @@ class StepModule(nn.Module):
         require_no_new_attributes(tensors, attributes)
         require_same_parameters(parameters, dict(self.model.named_parameters(remove_duplicate=False)))
         buffers = dict(self.model.named_buffers(remove_duplicate=False))
-        return StepResults(loss, metrics, gradients, buffers)
+        thawed = [name for name in parameters if name in frozen and parameters[name].requires_grad]
+        return StepResults(loss, metrics, gradients, buffers, thawed)
 
 
 def run_plainly(model: nn.Module, objective: Objective, batch: Batch) -> StepResults:

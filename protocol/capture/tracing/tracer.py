@@ -70,6 +70,7 @@ class TracedStep:
     (`untouched`), frozen parameters, buffers, and tensor literals in the code (`literal.0`, …). `written`
     names the buffers that the step writes, such as batch norm's running statistics. The outputs are the
     gradients in the parameters' order, the loss, `metrics`, and the new contents of `written`, each in order.
+    `thawed` names the frozen parameters for which the step sets `requires_grad`.
     `distributions` lists the classes of torch.distributions that the step creates.
     """
 
@@ -79,6 +80,7 @@ class TracedStep:
     metrics: tuple[str, ...]
     written: tuple[str, ...]
     untouched: tuple[str, ...]
+    thawed: tuple[str, ...]
     distributions: tuple[str, ...]
     moving: frozenset[str] = frozenset()
     """The names in `buffers` that another part of the step trains or writes."""
@@ -109,6 +111,7 @@ def trace_step(
     originals = dict(tensors_of(model))
     metric_names: list[str] = []
     untouched: list[str] = []
+    thawed: list[str] = []
     distributions: list[str] = []
     recorder = SourceRecorder()
 
@@ -142,6 +145,7 @@ def trace_step(
             batch_and_leaves = dict(zip(batch, x)), leaves
             results: StepResults = functional_call(step, named, batch_and_leaves, tie_weights=False)
             metric_names.extend(results.metrics)
+        thawed.extend(results.thawed)
         untouched.extend(name for name, gradient in zip(parameters, results.gradients) if gradient is None)
         gradients = [g for g in results.gradients if g is not None]
         after = [_after(name, old, where, results.buffers) for name, old in zip(buffers, b)]
@@ -186,6 +190,7 @@ def trace_step(
         metrics=tuple(metric_names),
         written=written,
         untouched=tuple(untouched),
+        thawed=tuple(thawed),
         distributions=tuple(dict.fromkeys(distributions)),
     )
 

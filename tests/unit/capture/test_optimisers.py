@@ -527,3 +527,33 @@ def test_a_step_that_decides_by_a_later_count_or_rate_is_refused(read: str) -> N
     assert type(scheduler) is kind
     assert optimizer.param_groups[0] is group
     assert not optimizer.state
+
+
+def thawing(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """`cross_entropy`, after all parameters were made trainable."""
+    model.requires_grad_(True)
+    return cross_entropy(model, batch)
+
+
+def half_frozen() -> nn.Module:
+    """Two layers, the first of which is frozen."""
+    model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 3))
+    model[0].requires_grad_(False)
+    return model
+
+
+def test_a_step_that_thaws_a_parameter_of_the_optimiser_is_refused() -> None:
+    model = half_frozen()
+    with pytest.raises(CaptureError) as caught:
+        captured(model, thawing, SGD(model.parameters(), lr=0.1))
+    assert [problem.what for problem in caught.value.problems] == [
+        "the step sets requires_grad of parameter 0.weight",
+        "the step sets requires_grad of parameter 0.bias",
+    ]
+    assert not any(p.requires_grad for p in model[0].parameters())  # type: ignore[index]
+
+
+def test_a_step_may_thaw_what_the_optimiser_does_not_hold() -> None:
+    model = half_frozen()
+    step = captured(model, thawing, SGD(model[1].parameters(), lr=0.1))  # type: ignore[index]
+    assert "0.weight" in step.constants
