@@ -8,6 +8,7 @@ a flag that is set once, or a list that grows; `PythonState` detects these for `
 from __future__ import annotations
 
 import gc
+import os
 import random
 import sys
 import weakref
@@ -55,6 +56,7 @@ from protocol.capture.inputs.python_values import (
     leads_to_own,
     names_of,
     position_of,
+    position_of_file,
     slots_of,
     state_of_generator,
     wrapped_by,
@@ -126,6 +128,7 @@ class PythonState:
                     del self._holders[holders:]
         self.unwatched = pending[0][0] if pending else ""
         """The name of the first object that was not examined; empty if all were examined."""
+        self._values |= {f"os.environ[{name!r}]": text for name, text in os.environ.items()}
         self._values["the state of Python's random numbers"] = random.getstate()
         self._values["the state of NumPy's random numbers"] = state_of_generator(np.random.mtrand._rand)
 
@@ -189,9 +192,12 @@ class PythonState:
             return [(where, function) for function in (value.fget, value.fset) if function is not None]
         if isinstance(value, type):
             return self._class(value)
-        if isinstance(
-            value, ModuleType | CodeType | torch.dtype | torch.device | Logger | Handler | IOBase | Thread
-        ):
+        if isinstance(value, IOBase):
+            self._add(where, position_of_file(value))
+            return ()
+        if isinstance(value, ModuleType | CodeType | torch.dtype | torch.device):
+            return ()
+        if isinstance(value, Logger | Handler | Thread) and not is_own(value):
             return ()
         return self._instance(where, value)
 

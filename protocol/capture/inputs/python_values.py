@@ -14,6 +14,7 @@ import weakref
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
+from io import IOBase
 from operator import length_hint
 from pathlib import Path
 from types import (
@@ -208,3 +209,11 @@ def position_of(value: Any) -> Any:
     left = -1 if hasattr(value, "__dict__") else length_hint(value, -1)
     held = [x for part in state if isinstance(part, tuple) for x in part if isinstance(x, LEAVES)]
     return left, repr([*held, *(x for x in state if isinstance(x, LEAVES))])
+
+
+def position_of_file(file: IOBase) -> int | None:
+    """Where an open file is read next; None for a file that is only written, and where no position is known."""
+    try:
+        return file.tell() if file.readable() and file.seekable() else None
+    except (OSError, ValueError):  # closed, or read by `next`
+        return None

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import io
 import itertools
+import logging
+import os
 import sys
 import weakref
 from collections import OrderedDict
@@ -227,7 +230,45 @@ def in_a_module_imported_late() -> Step:
     return step
 
 
+def in_the_environment() -> Step:
+    os.environ["CALLS_OF_A_TEST"] = "0"
+
+    def step() -> None:
+        os.environ["CALLS_OF_A_TEST"] += "0"
+
+    return step
+
+
+def in_a_text_in_memory() -> Step:
+    text = io.StringIO()
+    return lambda: text.write("step")
+
+
+def in_an_open_file() -> Step:
+    file = io.TextIOWrapper(io.BytesIO(b"1.0\n0.5\n"))
+    return lambda: file.readline()
+
+
+class Counting(logging.Handler):
+    """Counts the records."""
+
+    n = 0
+
+    def emit(self, _: logging.LogRecord) -> None:
+        self.n += 1
+
+
+def in_a_handler() -> Step:
+    handler = Counting()
+    record = logging.makeLogRecord({})
+    return lambda: handler.handle(record)
+
+
 MAKERS = (
+    in_the_environment,
+    in_a_text_in_memory,
+    in_an_open_file,
+    in_a_handler,
     on_a_private_class_attribute,
     in_a_slot,
     behind_no_grad,

@@ -24,7 +24,7 @@ def pythons_random_numbers() -> Made:
     return weighted(random.random)
 
 
-@trap(r"rng changes|takes .* the first time")
+@trap(r"rng changes")
 def an_own_generator_of_python() -> Made:
     rng = random.Random(0)
     return weighted(lambda: rng.random())
@@ -35,7 +35,7 @@ def numpys_random_numbers() -> Made:
     return weighted(lambda: float(np.random.rand()))
 
 
-@trap(r"rng changes|takes .* the first time")
+@trap(r"rng changes")
 def an_own_generator_of_numpy() -> Made:
     rng = np.random.default_rng(0)
     return weighted(lambda: float(rng.uniform()))
@@ -94,13 +94,24 @@ def a_counter_in_a_file() -> Made:
     return weighted(factor)
 
 
-@trap(r"takes .* the first time")
+@trap(r"os.environ\['ASSAY_TRAP'\] changes")
 def a_counter_in_the_environment() -> Made:
     os.environ.pop("ASSAY_TRAP", None)
 
     def factor() -> float:
         os.environ["ASSAY_TRAP"] = str(int(os.environ.get("ASSAY_TRAP", "0")) + 1)
         return float(os.environ["ASSAY_TRAP"])
+
+    return weighted(factor)
+
+
+@trap(r"os.environ\['CALLS_OF_A_TRAP'\] changes")
+def a_counter_in_the_environment_that_acts_later() -> Made:
+    os.environ["CALLS_OF_A_TRAP"] = "0"
+
+    def factor() -> float:
+        os.environ["CALLS_OF_A_TRAP"] = str(int(os.environ["CALLS_OF_A_TRAP"]) + 1)
+        return 1.0 if int(os.environ["CALLS_OF_A_TRAP"]) < 1_000 else 0.5
 
     return weighted(factor)
 
