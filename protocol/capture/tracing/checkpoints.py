@@ -43,7 +43,7 @@ def drawn_once() -> Iterator[None]:
     def forward(ctx: Any, *args: Any) -> Any:
         if any(ctx.needs_input_grad):
             raise CaptureError([reentrant(source_here())])
-        return reentering(ctx, *args)
+        return reentering(ctx, *args)  # type: ignore[no-untyped-call]
 
     checkpoints._checkpoint_without_reentrant_generator = running  # type: ignore[assignment]
     checkpoints.CheckpointFunction.forward = staticmethod(forward)  # type: ignore[method-assign]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -79,7 +80,7 @@ REFUSED: dict[Act, str] = {
     without_momentum: "uses the optimiser's state",
     shrinking: "uses a tensor of the model",
     lambda model, _: float(model.head.weight.norm()): "uses a tensor of the model",
-    lambda model, _: float(model.body[1].running_var.mean()): "uses a tensor of the model",  # type: ignore[union-attr]
+    lambda model, _: float(model.get_buffer("body.1.running_var").mean()): "uses a tensor of the model",
 }
 
 
@@ -87,7 +88,7 @@ class Acting(LRScheduler):
     """A constant rate, but once, `act` does something else."""
 
     def __init__(self, model: Body, optimizer: SGD, act: Act) -> None:
-        self._act = lambda: act(model, optimizer)
+        self._act = partial(act, model, optimizer)
         super().__init__(optimizer)
 
     def get_lr(self) -> list[float | Tensor]:

@@ -223,7 +223,8 @@ def with_two_buffers(step: Callable[[nn.Module], None]) -> Made:
     model.register_buffer("second", torch.ones(8))
 
     def objective(model: nn.Module, batch: Batch) -> Tensor:
-        loss = F.cross_entropy(model(batch["x"] * model.second + model.first), batch["y"])
+        first, second = model.get_buffer("first"), model.get_buffer("second")
+        loss = F.cross_entropy(model(batch["x"] * second + first), batch["y"])
         step(model)
         return loss
 
