@@ -366,8 +366,7 @@ def _updates(
             before = sum(map(len, tables))
             with problems.collected():
                 clips = phase.clip_norm, phase.clip_value
-                goes_on = told.resume is not None
-                update = update_of(phase.optimizer, trainable, reached, *clips, goes_on, before)
+                update = update_of(phase.optimizer, trainable, reached, *clips, told.resume, before)
             with problems.collected():
                 times = 1 if steps_refused else phase.times(told.steps)
                 own = learning_rates(phase.optimizer, phase.scheduler, times, model, roots)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import torch
 from torch import nn
 from torch.optim import Optimizer
 
@@ -20,6 +21,7 @@ from protocol.capture.optimisers.rule import Rule
 from protocol.capture.optimisers.traced import trace_update
 from protocol.program.builder import Builder, Value
 from protocol.program.library import clipping
+from protocol.program.step import State
 
 GRADIENT_NORM = "grad_norm"
 """Metric of a step that clips by norm: the norm before clipping, as `clip_grad_norm_` returns it."""
@@ -68,16 +70,16 @@ def update_of(
     reached: Collection[str],
     clip_norm: float | None,
     clip_value: float | None,
-    resumed: bool = False,
+    resumed: State | None = None,
     first_group: int = 0,
 ) -> Update:
     """The update of the trainable `parameters` whose names are in `reached`, which are those that the loss
     depends on.
 
-    As in torch, parameters without a gradient are skipped and have no state. If training is `resumed`, no
-    step is treated as the optimiser's first. The groups are counted from `first_group`, so that no two
-    optimisers of a step share a group number. Raises one `CaptureError` with everything that the checks
-    refuse.
+    As in torch, parameters without a gradient are skipped and have no state. If training goes on from a state,
+    `resumed`, in which the optimiser has stepped, no step is treated as the optimiser's first. The groups are
+    counted from `first_group`, so that no two optimisers of a step share a group number. Raises one
+    `CaptureError` with everything that the checks refuse.
     """
     problems = Problems()
     with problems.collected():
@@ -92,7 +94,11 @@ def update_of(
     if has_method(optimizer):
         return Update(methods(optimizer, group, first_group), clip_norm, clip_value)
     traced = trace_update(optimizer, {name: parameters[name] for name in reached})
-    return Update(replace(traced, first=None) if resumed else traced, clip_norm, clip_value)
+    kept = resumed or {}
+    # A phase that has not acted yet leaves what its optimiser keeps as it was.
+    first = traced.initial
+    begun = any(name in kept and not torch.equal(kept[name].to(t.dtype), t) for name, t in first.items())
+    return Update(replace(traced, first=None) if begun else traced, clip_norm, clip_value)
 
 
 def _clip_norm(b: Builder, gradients: Mapping[str, Value], limit: float) -> tuple[dict[str, Value], Value]:

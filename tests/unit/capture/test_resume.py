@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer, RMSprop
 
-from protocol.capture import CaptureError
-from tests.unit.capture.steps import captured
+from protocol.capture import CapturedStep, CaptureError, Phase, capture_phases
+from tests.unit.capture.steps import captured, cross_entropy
 
 ROW = {"x": torch.linspace(-1, 1, 8)[None], "y": torch.tensor([1])}
 """One row, so that every batch is the same."""
@@ -82,3 +82,25 @@ def test_the_state_of_another_task_is_refused() -> None:
     assert all("this kind of optimiser" in problem.remedy for problem in caught.value.problems)
     with pytest.raises(CaptureError, match=r"expected f32\[7, 8\] as 0\.weight, got f32\[6, 8\]"):
         captured(made(7), dataset=ROW, resume=state)
+
+
+def later(first: int, steps: int, resume: dict[str, Tensor] | None = None) -> CapturedStep:
+    """A step whose second phase acts from step `first` on, and does something else in its first step."""
+    model = made()
+    phases = [
+        Phase("head", cross_entropy, SGD(model.get_submodule("2").parameters(), lr=0.1)),
+        Phase("body", cross_entropy, KINDS["dampening"](model.get_submodule("0").parameters()), first=first),
+    ]
+    return capture_phases(model, phases, ROW, batch_size=1, steps=steps, resume=resume)
+
+
+def test_a_phase_that_has_not_acted_begins_after_the_resume() -> None:
+    whole = later(first=4, steps=8)
+    state = whole.initial_state(1)
+    for _ in range(2):
+        state = whole.step(state)
+    rest = later(first=2, steps=6, resume=state)
+    resumed = rest.initial_state(1)
+    for _ in range(5):
+        state, resumed = whole.step(state), rest.step(resumed)
+        assert torch.equal(state["0.weight"], resumed["0.weight"])
