@@ -118,7 +118,7 @@ class _Unused(TorchDispatchMode):
 
 
 def _memory(t: Tensor) -> int | None:
-    """The identity of a tensor's memory; None if it has none of its own, such as a sparse tensor."""
+    """The identity of a tensor's memory; None for a sparse tensor."""
     return t.untyped_storage()._cdata if t.layout is torch.strided else None
 
 

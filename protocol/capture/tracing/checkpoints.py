@@ -4,7 +4,7 @@ again.
 A trace has no seed. During tracing, and during the comparison with torch, the second run instead receives the
 numbers that the first run drew.
 
-A reentrant checkpoint that needs gradients is refused. It computes them by a backward pass of its own, which adds
+A reentrant checkpoint that needs gradients is refused. It computes them by a second backward pass, which adds
 them to the parameters in its function. autograd knows only the function's arguments, so in a trace the loss would
 seem not to reach these parameters.
 """
