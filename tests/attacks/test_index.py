@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-COUNT = 129
+COUNT = 132
 STATES = {"held", "argued", "open"}
 """The values that the column `state` may have."""
 
