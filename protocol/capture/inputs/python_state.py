@@ -195,9 +195,9 @@ class PythonState:
         if isinstance(value, IOBase):
             self._add(where, position_of_file(value))
             return ()
-        if isinstance(value, ModuleType | CodeType | torch.dtype | torch.device):
-            return ()
-        if isinstance(value, Logger | Handler | Thread) and not is_own(value):
+        if isinstance(value, ModuleType | CodeType | torch.dtype | torch.device | Thread):
+            return ()  # what a thread keeps may change beside the step
+        if isinstance(value, Logger | Handler) and not is_own(value):
             return ()
         return self._instance(where, value)
 
