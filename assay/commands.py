@@ -217,7 +217,7 @@ def serve(context: Context) -> None:
 
 def result(context: Context, task: int, folder: Path, evaluate: bool, embed: bool) -> None:
     """Fetch a task's result, check it against the chain, write it with a proof, and print its metrics."""
-    from assay import notes, results
+    from assay import results
     from assay.known_task import KnownTask
     from assay.replacing import origin_of, require_replaceable
     from assay.writing import write
@@ -226,7 +226,7 @@ def result(context: Context, task: int, folder: Path, evaluate: bool, embed: boo
         require_replaceable(folder, origin_of(client.deployment, task))
         known = KnownTask.meant(client, context.home, task)
         found = results.fetch(client, context.home, task, context.limits(client), known)
-        file = notes.recall(context.home, client, task) if evaluate else None
+        file = known.file(client, context.home) if evaluate else None
         context.output.result(write(client, context.home, context.output, found, folder, file, embed))
 
 
@@ -236,7 +236,6 @@ def watch(
     """Follow a task until it is over, and return its outcome. With `tensorboard`, metrics also go to event
     files.
     """
-    from assay import notes
     from assay.known_task import KnownTask
     from assay.replacing import origin_of, require_replaceable
     from assay.watching.callbacks import TensorBoard
@@ -248,8 +247,8 @@ def watch(
     with context.client() as client:
         if folder is not None:
             require_replaceable(folder, origin_of(client.deployment, task))
-        file = notes.recall(context.home, client, task) if evaluate else None
         limits, known = context.limits(client), KnownTask.meant(client, context.home, task)
+        file = known.file(client, context.home) if evaluate else None
         return follow(client, context.home, limits, context.output, task, folder, file, callbacks, known)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 from assay import notes
@@ -63,7 +64,7 @@ class KnownTask:
         """The task that has a number now, if it was posted from the home folder with another number."""
         with suppress(Reverted):
             found = cls.read(client, number)
-            if (found.submitter, found.terms) in notes.all_posted(home, client):
+            if notes.number_noted(home, client, found.submitter, found.terms) is not None:
                 return found
         return None
 
@@ -90,6 +91,10 @@ class KnownTask:
             except NotMinedAgain:
                 now = None
         return moves
+
+    def file(self, client: Client, home: Home) -> Path | None:
+        """The file that the task came from (`notes.recall`)."""
+        return notes.recall(home, client, self.number, self.submitter, self.terms)
 
     def view(self, client: Client, home: Home) -> TaskView:
         """The task's state. Raises AnotherTask if its number has become another task's, NotMinedAgain if no

@@ -43,10 +43,12 @@ def posted(home: Home, client: Client, task: int) -> tuple[str, Terms] | None:
     return None
 
 
-def all_posted(home: Home, client: Client) -> list[tuple[str, Terms]]:
-    """The submitter and the terms of each task that is noted in the home folder (`posted`)."""
+def number_noted(home: Home, client: Client, submitter: str, terms: Terms) -> int | None:
+    """A number under which the home folder has noted the task with this submitter and these terms (`posted`);
+    None if there is none.
+    """
     numbers = (int(note.stem) for note in folder_of(home, client).glob("*.json") if note.stem.isdecimal())
-    return [noted for number in numbers if (noted := posted(home, client, number)) is not None]
+    return next((one for one in numbers if posted(home, client, one) == (submitter, terms)), None)
 
 
 def renumber(home: Home, client: Client, numbers: Mapping[int, int]) -> None:
@@ -58,10 +60,16 @@ def renumber(home: Home, client: Client, numbers: Mapping[int, int]) -> None:
         write_atomically(note_of(home, client, number), text)
 
 
-def recall(home: Home, client: Client, task: int) -> Path | None:
-    """The file that a task came from. None if the task was not submitted from this home folder, was posted
-    from Python, or if the file no longer exists.
+def recall(home: Home, client: Client, task: int, submitter: str, terms: Terms) -> Path | None:
+    """The file that a task came from, perhaps with another number. None if the task was not submitted from this
+    home folder, was posted from Python, or if the file no longer exists.
     """
+    noted_as = posted(home, client, task)
+    if noted_as != (submitter, terms):
+        other = number_noted(home, client, submitter, terms)
+        if other is None and noted_as is not None:
+            return None
+        task = task if other is None else other
     note = note_of(home, client, task)
     if not note.is_file():
         return None

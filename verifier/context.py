@@ -76,7 +76,8 @@ class Context:
     """
     first_due: dict[int, tuple[str, int]] = field(default_factory=dict)
     """For each task, the call that is due (`keeper`), and the chain's time at which this was first seen, in
-    seconds since 1970. Only for tasks in which our accounts have no part.
+    seconds since 1970. Only for tasks in which our accounts have no part. The key 0 stands for the queue of
+    draws.
     """
     _terms: dict[int, Terms] = field(default_factory=dict)
     _segments: dict[tuple[int, int], list[int]] = field(default_factory=dict)

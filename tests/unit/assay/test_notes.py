@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -11,6 +12,7 @@ import pytest
 from assay.notes import note_of, posted, recall, remember, renumber
 from protocol.chain.client import Client
 from protocol.node.home import Home
+from protocol.tasks.task import Terms
 from tests.chain.trees import terms
 
 
@@ -26,25 +28,32 @@ def test_what_was_posted_is_noted_with_its_file(tmp_path: Path) -> None:
     file.touch()
     assert posted(home, client(), 7) is None
     remember(home, client(), 7, file, asked)
-    assert recall(home, client(), 7) == file
+    assert recall(home, client(), 7, client().address, asked) == file
     assert posted(home, client(), 7) == (client().address, asked)
     renumber(home, client(), {7: 8})
     for number in (7, 8):
-        assert (recall(home, client(), number), posted(home, client(), number)) == (
-            file,
-            (client().address, asked),
-        )
+        assert posted(home, client(), number) == (client().address, asked)
+        assert recall(home, client(), number, client().address, asked) == file
 
 
 def test_two_tasks_that_change_their_numbers_keep_their_notes(tmp_path: Path) -> None:
     home, files = Home(tmp_path), [tmp_path / "one.toml", tmp_path / "two.toml"]
-    for number, file in enumerate(files, 7):
+    asked = [replace(terms(), bundle_hash=bytes([number]) * 32) for number in (1, 2)]
+    for number, file, each in zip((7, 8), files, asked, strict=True):
         file.touch()
-        remember(home, client(), number, file, terms())
+        remember(home, client(), number, file, each)
+
+    def noted() -> list[Terms | None]:
+        found = (posted(home, client(), number) for number in (7, 8, 9))
+        return [None if one is None else one[1] for one in found]
+
     renumber(home, client(), {7: 8, 8: 9})
-    assert [recall(home, client(), number) for number in (7, 8, 9)] == [files[0], *files]
+    assert noted() == [asked[0], *asked]
     renumber(home, client(), {8: 9, 9: 8})
-    assert [recall(home, client(), number) for number in (7, 8, 9)] == [files[0], *reversed(files)]
+    assert noted() == [asked[0], *reversed(asked)]
+    for number in (7, 8, 9, 10):  # whatever the number, the file is the task's
+        assert [recall(home, client(), number, client().address, each) for each in asked] == files
+    assert recall(home, client(), 7, "0x" + "22" * 20, asked[0]) is None, "a stranger's"
 
 
 @pytest.mark.parametrize(
