@@ -20,7 +20,7 @@ ROOTS = ("program_id", "constants_root", "initial_state", "bundle_hash")
 
 
 def remember(home: Home, client: Client, task: int, file: Path | None, terms: Terms) -> None:
-    """Note which task the client's account has posted: its terms, and the file that it came from, so that
+    """Record which task the client's account has posted: its terms, and the file that it came from, so that
     `assay result` and `assay watch` can run the evaluation that this file contains. `file` is None for a task
     posted from Python.
     """
@@ -52,8 +52,8 @@ def number_noted(home: Home, client: Client, submitter: str, terms: Terms) -> in
 
 
 def renumber(home: Home, client: Client, numbers: Mapping[int, int]) -> None:
-    """Note that tasks, given by the numbers they were noted under, have other numbers now. The old notes stay
-    unless they are among the new numbers, because a re-organisation may give the old numbers back.
+    """Record that tasks, given by the numbers they were noted under, have other numbers now. The old notes
+    stay unless they are among the new numbers, because a re-organisation may give the old numbers back.
     """
     texts = {number: note_of(home, client, task).read_bytes() for task, number in numbers.items()}
     for number, text in texts.items():

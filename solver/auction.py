@@ -384,12 +384,12 @@ class Auction:
         self._context.log.info("assigned", task=view.task, tokens=amount(view.price))
 
     def _lose(self, task: int, why: str) -> None:
-        """Note that this solver has lost a task, and why. A re-organisation may still change that."""
+        """Record that this solver has lost a task, and why. A re-organisation may still change that."""
         self._context.database.put(task, Stage.OUTBID, why)
         self._context.log.info("outbid", task=task, reason=why)
 
     def _refuse(self, task: int, why: str) -> None:
-        """Note that a task is not to be looked at again."""
+        """Record that a task is not to be looked at again."""
         self._context.database.put(task, Stage.REFUSED, why)
         self._context.log.info("not taken", task=task, reason=why)
         self._forget(task)

@@ -129,7 +129,7 @@ class Context:
         return self.machine.hopes(self.speeds.measured())
 
     def expect(self, work: Work, bundle_hash: bytes, held: Held) -> None:
-        """Note what a bundle takes in memory. Also estimate, for the bundle's program: what it takes in
+        """Record what a bundle takes in memory. Also estimate, for the bundle's program: what it takes in
         memory, what a game of it takes and, until its steps are measured, the speed of its steps. The speed
         is not estimated if this machine was not measured by kind of operation.
         """

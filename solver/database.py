@@ -123,7 +123,7 @@ class Database(NodeDatabase):
             return {stage: count for stage, count in self._counts.items() if count}
 
     def put(self, task: int, stage: Stage, note: str = "") -> None:
-        """Note the stage of a task; `note` gives details, such as why it was refused, or the outcome."""
+        """Record the stage of a task; `note` gives details, such as why it was refused, or the outcome."""
         with self._lock:
             before = self.task(task)
             self._execute(
@@ -144,7 +144,7 @@ class Database(NodeDatabase):
         return [TaskRow(task, Stage(stage), note, sent) for task, stage, note, sent in rows]
 
     def put_sent(self, task: int, size: int) -> None:
-        """Note that a segment tree of `size` leaves is about to be sent, which makes it public."""
+        """Record that a segment tree of `size` leaves is about to be sent, which makes it public."""
         self._execute("UPDATE tasks SET sent = max(sent, ?) WHERE task = ?", (size, task))
 
     def checkpoints(self, task: int) -> list[CheckpointRow]:

@@ -75,7 +75,9 @@ class Failures:
             self.note(number, error, max(took(), self._clock() - began), **about)
 
     def note(self, number: int, error: Exception, took: float, **about: object) -> None:
-        """Note an error that ended work after `took` seconds, and let the task or game pause for the same time."""
+        """Record an error that ended work after `took` seconds, and let the task or game pause for the same
+        time.
+        """
         now = self._clock()
         if now - self._rests_until.get(number, 0.0) > QUIET_SECONDS:
             self._times.pop(number, None)

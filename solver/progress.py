@@ -73,7 +73,7 @@ class Progress:
         self._log.info("training", task=task, name=name, steps=steps, done=done)
 
     def step(self, task: int, number: int, state: State) -> None:
-        """Note that step `number` gave `state`."""
+        """Record that step `number` gave `state`."""
         run = self._runs.get(task)
         if run is None:  # the training was given up during this step
             return
@@ -92,8 +92,8 @@ class Progress:
             )
 
     def due(self, task: int, seconds: float) -> float | None:
-        """Note that the deadline is `seconds` from now. Returns how many seconds the remaining steps take at
-        the rate so far; None if that is not known yet.
+        """Record that the deadline is `seconds` from now. Returns how many seconds the remaining steps take
+        at the rate so far; None if that is not known yet.
         """
         run = self._runs.get(task)
         if run is None:
@@ -111,7 +111,9 @@ class Progress:
         return None if run is None else (run.done, run.steps, run.seconds_needed())
 
     def end(self, task: int) -> None:
-        """Note that the training of a task is over or given up. If it has a bar, hide the bar and log a line."""
+        """Record that the training of a task is over or given up. If it has a bar, hide the bar and log a
+        line.
+        """
         run = self._runs.pop(task, None)
         row = self._rows.pop(task, None)
         if row is not None and run is not None:

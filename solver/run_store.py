@@ -102,7 +102,7 @@ class RunStore:
         return self._committed
 
     def commit(self, size: int) -> None:
-        """Note that the tree of the first `size` checkpoints is about to be sent, which makes it public."""
+        """Record that the tree of the first `size` checkpoints is about to be sent, which makes it public."""
         self._database.put_sent(self.task, size)
         self._committed = max(self._committed, size)
 

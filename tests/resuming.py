@@ -47,7 +47,7 @@ class Resuming:
             items[:] = [item for item in items if item.nodeid not in self._passed]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a test whose call phase passed."""
+        """Record a test whose call phase passed."""
         if self._commit and self._writes and report.when == "call" and report.passed:
             with self._file.open("a") as file:
                 file.write(report.nodeid + "\n")

@@ -307,7 +307,7 @@ def _undigested(
 def _note(
     context: Context, seen: Observation, segment: int, seats: Sequence[Salted], digests: Sequence[bytes]
 ) -> None:
-    """Note the digests of a segment, one per seat."""
+    """Record the digests of a segment, one per seat."""
     for own, digest in zip(seats, digests, strict=True):
         context.database.put_digest(seen.view.task, own.hash, segment, seen.view.root, digest)
 
@@ -322,7 +322,7 @@ def _for_a_slice(work: Callable[[], Found]) -> Found:
 
 
 def _challenge(context: Context, task: int, segment: int, finding: Different) -> None:
-    """Note the challenges that follow from a difference. Raises ChainError.
+    """Record the challenges that follow from a difference. Raises ChainError.
 
     If the false segment is known, each of our seats and looks that has it challenges. Each of them challenges
     from its own account, because only then does a conviction pay it. If the false segment is not known, just

@@ -101,7 +101,7 @@ def _pays(context: Context, game: int, segments: list[int]) -> bool:
 
 
 def _put_claimed(context: Context, task: int, seat: int, conviction: Conviction) -> None:
-    """Note that nothing more is owed to a seat after this conviction. Raises ChainError."""
+    """Record that nothing more is owed to a seat after this conviction. Raises ChainError."""
     context.claimed.add((task, seat, conviction))
     client = context.client
     if (

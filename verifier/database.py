@@ -135,7 +135,7 @@ class Database(NodeDatabase):
         return task in self._finished
 
     def finish(self, *tasks: int) -> None:
-        """Note that these tasks are never looked at again, and drop the rows that only open tasks need."""
+        """Record that these tasks are never looked at again, and drop the rows that only open tasks need."""
         with self._lock, self._transaction():
             for task in tasks:
                 self._execute("INSERT OR IGNORE INTO finished VALUES (?)", (task,))
@@ -158,7 +158,7 @@ class Database(NodeDatabase):
         return {segment for (segment,) in rows}
 
     def check(self, task: int, segment: int, root: bytes) -> None:
-        """Note that the replay of a segment gave the state that the solver committed to."""
+        """Record that the replay of a segment gave the state that the solver committed to."""
         self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?)", (task, segment, root))
 
     def digest(self, task: int, salt_hash: bytes, segment: int, root: bytes) -> bytes | None:
@@ -181,7 +181,7 @@ class Database(NodeDatabase):
         return {segment for (segment,) in rows}
 
     def put_digest(self, task: int, salt_hash: bytes, segment: int, root: bytes, digest: bytes) -> None:
-        """Note a segment's digest under a salt."""
+        """Record a segment's digest under a salt."""
         self._execute(
             "INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?, ?)", (task, salt_hash, segment, root, digest)
         )
@@ -223,8 +223,8 @@ class Database(NodeDatabase):
         return found[0][0] if found else None
 
     def put_attested(self, task: int, seat: int, salt_hash: bytes, digest: bytes) -> None:
-        """Note the digest that a seat is about to attest. Raises TwoDigests if a different digest was already
-        noted for this task and salt.
+        """Record the digest that a seat is about to attest. Raises TwoDigests if a different digest was
+        already noted for this task and salt.
         """
         with self._transaction():
             before = self.attested(task, salt_hash)
@@ -257,7 +257,7 @@ class Database(NodeDatabase):
         self._execute("DELETE FROM salts WHERE task = ? AND seat = ? AND salt = ?", (task, seat, salt))
 
     def hold(self, task: int, until: int) -> None:
-        """Note until when, in seconds of the chain's time, a task's result is held."""
+        """Record until when, in seconds of the chain's time, a task's result is held."""
         self._execute("INSERT OR REPLACE INTO held VALUES (?, ?)", (task, until))
 
     def is_held(self, task: int) -> bool:
@@ -274,7 +274,7 @@ class Database(NodeDatabase):
         return [task for (task,) in rows]
 
     def let_go(self, task: int) -> None:
-        """Note that a task's result is not held any more."""
+        """Record that a task's result is not held any more."""
         self._execute("DELETE FROM held WHERE task = ?", (task,))
 
     def open_challenges(self) -> list[Challenge]:
@@ -296,7 +296,7 @@ class Database(NodeDatabase):
         return next((row for row in self.all_challenges(task) if row.seat == seat), None)
 
     def put_challenge(self, challenge: Challenge) -> None:
-        """Note a challenge before any of its transactions is sent. If the challenge's seat has a finished
+        """Record a challenge before any of its transactions is sent. If the challenge's seat has a finished
         challenge that only asked, that one is deleted first.
 
         The new challenge is not noted if the seat still has a challenge, even one that only asks, or if the
@@ -329,7 +329,7 @@ class Database(NodeDatabase):
         game: int | None = None,
         outcome: str | None = None,
     ) -> None:
-        """Note the progress of the challenge of a task and seat. None leaves a field unchanged."""
+        """Record the progress of the challenge of a task and seat. None leaves a field unchanged."""
         self._execute(
             "UPDATE challenges SET opening_until = coalesce(?, opening_until), game = coalesce(?, game), "
             "outcome = coalesce(?, outcome) WHERE task = ? AND seat = ?",
@@ -377,7 +377,7 @@ class Database(NodeDatabase):
         return bool(self._execute("SELECT 1 FROM claimed WHERE task = ? AND seat = ?", (task, seat)))
 
     def put_claimed(self, task: int, seat: int) -> None:
-        """Note that nothing more is owed to a seat of a convicted task."""
+        """Record that nothing more is owed to a seat of a convicted task."""
         self._execute("INSERT OR IGNORE INTO claimed VALUES (?, ?)", (task, seat))
 
     def states(self, task: int, own: bool) -> list[StateRow]:
@@ -413,14 +413,14 @@ class Database(NodeDatabase):
         return [row for position, row in enumerate(rows) if row.number == position]
 
     def put_state(self, task: int, row: StateRow) -> None:
-        """Note a state whose blobs are on disk."""
+        """Record a state whose blobs are on disk."""
         self._execute(
             "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)",
             (task, row.number, row.own, row.root, row.manifest),
         )
 
     def put_next(self, task: int, before: StateRow, row: StateRow) -> bool:
-        """Note `row`, a state of our own run that was computed from the state `before`, and return True. If
+        """Record `row`, a state of our own run that was computed from the state `before`, and return True. If
         `before` was dropped or replaced meanwhile, notes nothing and returns False, because our own run may
         have no gaps.
         """

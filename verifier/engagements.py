@@ -45,7 +45,7 @@ class Engagements:
         self.bonds: list[Bonds] = [] if leading is None else leading.bonds
 
     def see(self, seen: Observation) -> None:
-        """Note the work that our seats, looks and jurors of a task owe now. Raises ChainError."""
+        """Record the work that our seats, looks and jurors of a task owe now. Raises ChainError."""
         clocks = self._context.clocks(self._context.client, seen.now)
         rates = self._context.rates
         found = [one for one in self._of(seen) if admission([one], clocks, rates) is None]

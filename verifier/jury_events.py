@@ -81,8 +81,8 @@ class JuryEvents(TaskEvents[_Told]):
     """
 
     def see(self, seen: Observation, terms: Terms) -> bool:
-        """Note the present state, and events since the last call. Returns whether failed requests should
-        be repeated, because there is another source or a verdict. Raises ChainError.
+        """Record the present state, and events since the last call. Returns whether failed requests should be
+        repeated, because there is another source or a verdict. Raises ChainError.
         """
         if seen.audit is None or not seen.audit.drawn_at or not terms.jurors:
             return False
@@ -100,7 +100,7 @@ class JuryEvents(TaskEvents[_Told]):
         return len(told.have) > sources or is_judged
 
     def _read(self, told: _Told) -> bool:
-        """Note events since the last call. Returns whether there is a verdict among them."""
+        """Record events since the last call. Returns whether there is a verdict among them."""
         batch = told.follower.poll()
         with self._lock:
             if batch.rewound is not None:  # what is mined again comes again

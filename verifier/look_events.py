@@ -45,7 +45,7 @@ class LookEvents(TaskEvents[_Told]):
     """
 
     def see(self, seen: Observation) -> None:
-        """Note the present state, and events since the last call. Raises ChainError."""
+        """Record the present state, and events since the last call. Raises ChainError."""
         if not seen.looks or seen.audit is None:
             return
         task, calls = seen.view.task, self._client.looks

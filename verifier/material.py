@@ -286,7 +286,7 @@ class Materials:
         prune(self._bundles, {path.read_text() for path in self._folder.glob(f"tasks/[0-9]*/{_BUNDLE}")})
 
     def want(self, task: int, terms: Terms) -> None:
-        """Note on disk that a task needs its bundle, so that the end of another task does not delete it,
+        """Record on disk that a task needs its bundle, so that the end of another task does not delete it,
         even after a restart.
         """
         path = self._task_folder(task) / _BUNDLE

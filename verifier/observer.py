@@ -115,7 +115,7 @@ class Observer:
         return ended
 
     def _note_ours(self, seen: Observation) -> None:
-        """Note whether the task is one of ours."""
+        """Record whether the task is one of ours."""
         if concerns(self._context, seen):
             self._ours.add(seen.view.task)
         else:

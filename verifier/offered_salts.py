@@ -100,7 +100,7 @@ class OfferedSalts:
         self._count()
 
     def see(self, seen: Observation) -> None:
-        """Note a task's seats as this observation of the chain shows them."""
+        """Record a task's seats as this observation of the chain shows them."""
         with self._lock:
             if seen.view.status is TaskStatus.SUBMITTED:
                 self._tasks.setdefault(seen.view.task, _Watched()).seats = seen.seats

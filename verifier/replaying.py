@@ -241,7 +241,7 @@ class Replayer:
         return None
 
     def _note(self, provider: CheckpointProvider, seconds: float) -> None:
-        """Note that a source failed a request, and the seconds that it wasted."""
+        """Record that a source failed a request, and the seconds that it wasted."""
         self._cost[id(provider)] = self._cost.get(id(provider), 0.0) + seconds
 
     def _known(self, committed: Committed) -> Sequence[bytes] | None:

@@ -13,15 +13,15 @@ from verifier.jobs import Jobs
 
 
 def see_events(context: Context, seen: Observation, fetching: Iterable[Jobs]) -> None:
-    """Note new events. If another juror has voted yes, or there is a verdict, failed requests are repeated at
-    once. Raises RpcUnavailable.
+    """Record new events. If another juror has voted yes, or there is a verdict, failed requests are repeated
+    at once. Raises RpcUnavailable.
     """
     _see_looks(context, seen)
     _see_juries(context, seen, fetching)
 
 
 def _see_looks(context: Context, seen: Observation) -> None:
-    """Note the events of looks. Even without them, a seat reveals its digest."""
+    """Record the events of looks. Even without them, a seat reveals its digest."""
     try:
         context.looks.see(seen)
     except RpcUnavailable:
@@ -31,7 +31,7 @@ def _see_looks(context: Context, seen: Observation) -> None:
 
 
 def _see_juries(context: Context, seen: Observation, fetching: Iterable[Jobs]) -> None:
-    """Note the events of juries. Even without them, segments that are available are attested."""
+    """Record the events of juries. Even without them, segments that are available are attested."""
     if seen.audit is None:
         return
     try:

@@ -313,7 +313,7 @@ class Watch:
         self._listener.line("result", text, root=found.root, verified=True, **told)
 
     def _take_failure(self, error: Exception) -> None:
-        """Note why there is no result. It is fetched again."""
+        """Record why there is no result. It is fetched again."""
         self._failure = error
         if self._beside.failures(RESULT) == 1:
             self._listener.line("result", f"no result yet: {error}", verified=False)
@@ -332,7 +332,7 @@ class Watch:
     # ------------------------------------------------------------------ the end
 
     def _look_for_end(self) -> None:
-        """Note whether the task is over in a block that is final. Raises ChainError."""
+        """Record whether the task is over in a block that is final. Raises ChainError."""
         is_over = self._standing.view.status.is_over
         self._is_final = is_over and self._client.is_over_for_good(self._task)
         if is_over and not self._is_final:

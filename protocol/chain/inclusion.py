@@ -44,20 +44,20 @@ class Inclusion:
         self._taken: deque[float] = deque(maxlen=KEPT)
 
     def begin(self, nonce: int) -> None:
-        """Note that a transaction is about to be sent. A replacement with a higher fee counts as the same
+        """Record that a transaction is about to be sent. A replacement with a higher fee counts as the same
         transaction.
         """
         now = self._clock()
         self._waiting.setdefault(nonce, (now, now))
 
     def waits(self, nonce: int) -> None:
-        """Note that the transaction's receipt was looked for and is not there yet."""
+        """Record that the transaction's receipt was looked for and is not there yet."""
         waiting = self._waiting.get(nonce)
         if waiting is not None:
             self._waiting[nonce] = waiting[0], self._clock()
 
     def end(self, nonce: int, block_time: float) -> None:
-        """Note that the transaction's receipt has arrived. Because the receipt may have existed since the
+        """Record that the transaction's receipt has arrived. Because the receipt may have existed since the
         previous check for it, the time is recorded only if that check was recent enough (`PROMPT`).
         """
         waiting, now = self._waiting.pop(nonce, None), self._clock()

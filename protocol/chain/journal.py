@@ -119,7 +119,7 @@ class Journal:
             database.executemany("INSERT OR REPLACE INTO transactions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def mark(self, transaction: str, status: Status, block: int | None = None) -> None:
-        """Note the outcome of a transaction."""
+        """Record the outcome of a transaction."""
         with self._open() as database:
             database.execute(
                 "UPDATE transactions SET status = ?, block = ? WHERE hash = ?",

@@ -92,7 +92,8 @@ class Stage:
         self.booked("registrations")
 
     def halved(self, amount: int, taker: int, giver: int | None = None) -> None:
-        """Note the chain units that the int64 ledger loses because it halves an amount in whole engine units.
+        """Record the chain units that the int64 ledger loses because it halves an amount in whole engine
+        units.
 
         `taker` gets one half of the amount. `giver` keeps the other half; without a giver, that half is
         burnt.

@@ -55,8 +55,8 @@ def drawn_alone(scene: Scene) -> Iterator[Party]:
 
 
 def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
-    """Row 3: before the fix, both workers waited for the bundles of three bait tasks, and no game was opened
-    on the fourth task.
+    """Before the fix, both workers waited for the bundles of three bait tasks, and no game was opened on the
+    fourth task.
     """
     with trickling() as address, drawn_alone(scene) as verifier:
         scene.cheat.market.announce(address)
@@ -75,7 +75,7 @@ def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
 
 
 def test_an_endpoint_that_no_library_takes_serves_nothing(scene: Scene) -> None:
-    """Row 1: before the fix, each replay raised idna.IDNAError, and no game was opened."""
+    """Before the fix, each replay raised idna.IDNAError, and no game was opened."""
     with drawn_alone(scene) as verifier:
         scene.cheat.market.announce("https://xn--a/")
         task = scene.post()
@@ -105,8 +105,8 @@ def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
 
 
 def test_sacrificed_tasks_keep_no_other_from_being_accused(scene: Scene) -> None:
-    """Row 4: before the fix, the verifier found a difference in the fifth task but never accused it, because
-    the other four tasks occupied all games.
+    """Before the fix, the verifier found a difference in the fifth task but never accused it, because the
+    other four tasks occupied all games.
     """
     with ExitStack() as parties:
         accomplices = [parties.enter_context(scene.client(account)) for account in ACCOUNTS]

@@ -72,8 +72,8 @@ def until_waiting(scene: Stage, address: str, count: int) -> None:
 
 
 def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene: Stage) -> None:
-    """Row 5: a segment of the second task takes 120 s, but the solver must answer within 30 s. Before the
-    fix, the solver was slashed.
+    """A segment of the second task takes 120 s, but the solver must answer within 30 s. Before the fix, the
+    solver was slashed.
     """
     with accused(scene, tiny.SEGMENTS, tiny.STEPS, late="2:0.4") as (steps, games):
         with mined_at_once(scene):
@@ -88,8 +88,8 @@ def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene:
 
 
 def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
-    """Row 6: a demand for 16 nodes, and only one block before the clock runs out. All reveals are pending
-    when that block is mined; a solver that waits for each receipt would have sent only one.
+    """A demand for 16 nodes, and only one block before the clock runs out. All reveals are pending when that
+    block is mined; a solver that waits for each receipt would have sent only one.
 
     At commit 7ebdc6a, the solver held one lock while it estimated the gas of a reveal and signed the reveal,
     and it asked for the fees and the balance again for each reveal. So the 16 reveals took 64 requests and,
@@ -120,8 +120,8 @@ def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
 
 
 def test_six_demands_at_once_are_answered_in_forty_seconds(scene: Stage) -> None:
-    """Row 6: six games demand 96 nodes in all, and the solver may use 40 s of each game's clock. Before the
-    fix, the solver was slashed with reveals missing.
+    """Six games demand 96 nodes in all, and the solver may use 40 s of each game's clock. Before the fix, the
+    solver was slashed with reveals missing.
     """
     with accused(scene, NODES, 1) as (_, games):
         with mined_at_once(scene):
@@ -133,8 +133,8 @@ def test_six_demands_at_once_are_answered_in_forty_seconds(scene: Stage) -> None
 
 
 def test_games_in_four_segments_replay_each_of_them_once(scene: Stage) -> None:
-    """Row 6: replaying a segment takes half a second, and 16 nodes are demanded of each of four step trees.
-    Before the fix, the solver kept the roots of only two segments and was slashed with reveals missing.
+    """Replaying a segment takes half a second, and 16 nodes are demanded of each of four step trees. Before
+    the fix, the solver kept the roots of only two segments and was slashed with reveals missing.
     """
     segments = [1, 2, 3, 4]
     with accused(scene, len(segments), NODES - 1, late=f"1:{0.5 / NODES}") as (steps, games):

@@ -66,8 +66,8 @@ def proxy(scene: Stage) -> Iterator[RpcProxy]:
 
 
 def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scene: Stage) -> None:
-    """Row 7: the verifier's commitment is mined and taken back while its challenge is pending. The game
-    still opens; before the fix it never did, because the commitment was not sent again.
+    """The verifier's commitment is mined and taken back while its challenge is pending. The game still opens;
+    before the fix it never did, because the commitment was not sent again.
     """
     rpc, game = scene.devnet.connection, scene.submitter.game
     calls = scene.submitter.commitments
@@ -97,7 +97,7 @@ def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scen
 
 
 def test_reads_that_are_two_blocks_old_stop_nobody(scene: Stage, proxy: RpcProxy) -> None:
-    """Row 8: three of ten reads come from a node two blocks behind, throughout the task. Before the fix, the
+    """Three of ten reads come from a node two blocks behind, throughout the task. Before the fix, the
     verifier ended with exit code 2, because it believed that somebody else had used a nonce.
     """
     proxy.faults.stale_share = 0.3

@@ -30,7 +30,7 @@ escape; with a terminal's escape sequence.
 
 
 def test_a_cheat_with_an_endpoint_that_cannot_be_opened_is_slashed(scene: Stage) -> None:
-    """Row 1: before the fix, every replay of the verifier failed, and no game was opened."""
+    """Before the fix, every replay of the verifier failed, and no game was opened."""
     scene.submitter.audit.resign()
     with ExitStack() as parties:
         with mined_at_once(scene):
@@ -50,7 +50,7 @@ def test_a_cheat_with_an_endpoint_that_cannot_be_opened_is_slashed(scene: Stage)
 
 
 def test_bundles_that_cannot_be_opened_do_not_end_the_solver(scene: Stage) -> None:
-    """Row 2: before the fix, `solver run` ended with exit code 1 and "internal error: InvalidCodepoint"."""
+    """Before the fix, `solver run` ended with exit code 1 and "internal error: InvalidCodepoint"."""
     with mined_at_once(scene):
         for address in UNOPENABLE:
             scene.post(bundle=address)

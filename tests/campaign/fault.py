@@ -85,7 +85,7 @@ class Strike:
         self._tick()
 
     def stage(self) -> None:
-        """Note that a stage is reached. If the fault has begun and lasts until the next stage, end it."""
+        """Record that a stage is reached. If the fault has begun and lasts until the next stage, end it."""
         if self._since is not None and not self._fault.ends_when_felt and self._fault.most < inf:
             self.end()
 

@@ -89,7 +89,7 @@ class Challenger:
         assert self.holder != self.client.address
 
     def note(self, seat: int) -> None:
-        """Note in the database that the segment was found false. `seat` is the seat that the account had
+        """Record in the database that the segment was found false. `seat` is the seat that the account had
         then, or `NO_SEAT`.
         """
         self.database.put_challenge(

@@ -174,7 +174,7 @@ class Alerts:
             return None if found is None else (found, None)
 
     def posted(self, waiting: Waiting, unsaved: Raised | None) -> None:
-        """Note that an alert was delivered."""
+        """Record that an alert was delivered."""
         with self._lock:
             if unsaved is not None:
                 with suppress(ValueError):  # newer alerts may have displaced it meanwhile
@@ -183,7 +183,7 @@ class Alerts:
                 self._try(lambda outbox: outbox.posted(waiting.id))
 
     def tried(self, waiting: Waiting, unsaved: Raised | None) -> None:
-        """Note that an alert was not delivered."""
+        """Record that an alert was not delivered."""
         with self._lock:
             if unsaved is None:
                 self._try(lambda outbox: outbox.tried(waiting.id))

@@ -99,11 +99,11 @@ class Outbox(NodeDatabase):
         return int(count)
 
     def tried(self, number: int) -> None:
-        """Note that an alert was not delivered."""
+        """Record that an alert was not delivered."""
         self._execute("UPDATE alerts SET tries = tries + 1 WHERE id = ?", (number,))
 
     def posted(self, number: int) -> None:
-        """Note that an alert was delivered."""
+        """Record that an alert was delivered."""
         self._execute("UPDATE alerts SET posted = 1 WHERE id = ?", (number,))
 
     def drop(self, now: int, oldest: int) -> int:

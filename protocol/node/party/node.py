@@ -188,7 +188,7 @@ class Node(ABC):
         return None
 
     def _note_answer(self) -> None:
-        """Note that the chain has answered the questions of all nodes, and read balances if that is due."""
+        """Record that the chain has answered the questions of all nodes, and read balances if that is due."""
         if self._client is None:
             return
         block = self._client.connection.latest

@@ -101,7 +101,7 @@ class Market:
         return replace(self.offer, bundle_hash=self.bundles.get(task, self.offer.bundle_hash))
 
     def bid(self, task: int, price: int) -> None:
-        """Note a bid of this solver, which becomes the best one."""
+        """Record a bid of this solver, which becomes the best one."""
         self.bids.append(price)
         self.change(task, bidder=ME, price=price)
 
@@ -185,7 +185,7 @@ class Stand:
         return Context.engaged(self.context, *stages)
 
     def fetch(self, _context: Context, asked: Terms, seconds: float) -> None:
-        """Note the try. If the bundle's manifest is already in the candidate's folder, do nothing else.
+        """Record the try. If the bundle's manifest is already in the candidate's folder, do nothing else.
         Otherwise write a file, wait for `go`, and raise `failure` if one is set.
         """
         self.tries.append((asked.bundle_hash, seconds))

@@ -63,7 +63,7 @@ class Game:
         return self.made == len(self.answers)
 
     def settle(self, now: float) -> None:
-        """Note the answer once it is mined; the challenger's time runs from then."""
+        """Record the answer once it is mined; the challenger's time runs from then."""
         if self.mined > now:
             return
         self.spent += self.mined - self.due

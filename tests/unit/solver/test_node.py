@@ -78,7 +78,7 @@ class Stand:
         return None if self.status is TaskStatus.NONE else self.task(task)
 
     def fund(self, due: int) -> list[Receipt]:
-        """Note an amount brought into the vault."""
+        """Record an amount brought into the vault."""
         self.funded.append(due)
         return []
 
@@ -148,22 +148,22 @@ class Work:
         self.failed_after = 0.0
 
     def tick(self, _view: object) -> None:
-        """Note in `refused` that the market refuses the run."""
+        """Record in `refused` that the market refuses the run."""
         self.refused = SolverError("the market refuses this run")
 
     def close(self, wait: bool = True) -> None:
-        """Note that it was closed."""
+        """Record that it was closed."""
         self.done.append(f"closed, wait={wait}")
 
     def give_back(self) -> Future[None]:
-        """Note that the assignment was given back. The returned future, `ended`, is done when the assignment
-        has ended.
+        """Record that the assignment was given back. The returned future, `ended`, is done when the
+        assignment has ended.
         """
         self.done.append("given back")
         return self.ended
 
     def retire(self) -> None:
-        """Note that it was retired."""
+        """Record that it was retired."""
         self.done.append("retired")
 
 

@@ -66,7 +66,7 @@ class Stand:
         )
 
     def challenge(self, task: int, seat: int = NO_SEAT, at_stake: bool = True) -> Challenge:
-        """Note a challenge, by default with a bond at stake."""
+        """Record a challenge, by default with a bond at stake."""
         made = Challenge(task, seat, ME, 1, bytes(32), b"")
         self.database.put_challenge(made)
         if at_stake:
