@@ -36,7 +36,9 @@ take seconds for the largest tensors.
 
 @dataclass
 class Answering:
-    """Limits on the cost of answers, and the replay that is in memory. The tasks of all deployments share them."""
+    """The limits on the cost of answers, the kept chunk hashes, and the one replay that is kept in memory
+    (`Catalog.replay`). The tasks of all deployments share them.
+    """
 
     readers: OneAtATime = field(default_factory=lambda: OneAtATime(READERS))
     replays: OneAtATime = field(default_factory=OneAtATime)
@@ -51,7 +53,8 @@ class Catalog:
     readers need no lock.
 
     The executors of the run stores compute in `turns`. `beside` is the catalog of another deployment that is
-    served together with this one; the two share their limits and their mark.
+    served together with this one. Both catalogs have the same limits (`answering`) and the same `mark`, by
+    which `solver check` recognises this node's service.
     """
 
     def __init__(self, bundles: Path, metrics: Metrics, turns: Turns, beside: Catalog | None = None) -> None:

@@ -32,14 +32,18 @@ class Busy(InternalError):
 
 
 class OneAtATime:
-    """Gives the turn to one client at a time. The sites (`http_clients`) that have waiting clients have their
-    turns in order, and the turns of a site go to its shares (`http_shares`) in order. So an answer to one
-    site waits for at most one answer to each other site. Clients without a share count as one share.
+    """Gives the turn to one client at a time. Each client belongs to a share of the server (`http_shares`),
+    and each share belongs to a site (`http_clients`). Clients without a share count as one share. The sites
+    that have waiting clients get turns one after the other. Within a site, its shares that have waiting
+    clients get the site's turns one after the other. So before a waiting site gets its turn, every other site
+    gets at most one turn.
 
     At most `waiting` clients of each share wait, each for at most `patience` seconds, and at most `most`
-    clients wait in total. When `most` clients wait, a new client may take the place of the newest client of
-    the site with the most waiting clients, provided that this site then still has at least as many as the new
-    client's site. Within a site, the same rule holds for its shares.
+    clients wait in total. When `most` clients wait, a new client may take the place of another client. To
+    find that one, take the site with the most waiting clients, and in it the share with the most: the newest
+    client of this share loses its place. This requires that its site then still has at least as many waiting
+    clients as the new client's site. If both clients are of the same site, their shares are compared in this
+    way instead.
 
     `on_idle` is called after `idle` seconds without a request, to release the data from which the last
     answers were made. An object of this class is used in one event loop only.

@@ -1,7 +1,9 @@
 """Fetches and checks the bundles of tasks that may be bid on, in the background.
 
-A submitter's server may be arbitrarily slow. Each attempt to fetch a bundle may take as long as all earlier
-attempts for that task together.
+A submitter's server may be arbitrarily slow, so each attempt to fetch a bundle has a time limit. The limit is
+the time that the failed attempts for the task took together (`Fetching.seconds_lost`), but at most the time
+until bidding ends, and never less than `FIRST_TRY` seconds. An attempt that received a wrong file counts for
+more than it took.
 """
 
 from __future__ import annotations

@@ -45,7 +45,9 @@ class Flow:
 @dataclass(frozen=True, slots=True)
 class Spent:
     """A mined transaction of this account. `gas` was used at `price` wei each; `fee` is the total in wei,
-    including a rollup's charge for its data. It carried `value` wei and returned `credit` wei.
+    including a rollup's charge for its data. `value` is the wei that the account sent with the transaction, 0
+    if it failed. `credit` is the wei that the transaction withdrew from the account's credit in the
+    contracts.
     """
 
     transaction: str

@@ -28,11 +28,13 @@ UNMEASURED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Speeds in operations a second for programs that were not measured. `least` is assumed for defending a
-    task; `most` is assumed for bidding when only the task's terms are known and its bundle must be fetched
-    first. `families` holds measured speeds by kind of operation. `files` is the number of checkpoint files
-    that can be written to the machine's disk in one second. `source` is "setting", "measured", "assumed", or
-    "none", which means that no bids are made.
+    """The speed of this machine. `least` and `most` are the operations a second to assume for a program whose
+    speed is not known yet, and for the traces of games of any program (`Rates`). `most` is assumed for a task
+    before its bundle is fetched, when the task's terms alone must show whether a bid may pay. `least` is
+    assumed in all other cases, such as defending a task. `families` holds measured speeds by kind of
+    operation; it is None if these were not measured. `files` is the number of checkpoint files that can be
+    written to the machine's disk in one second. `source` is "setting", "measured", "assumed", or "none",
+    which means that no bids are made.
     """
 
     least: float

@@ -17,7 +17,9 @@ from solver.gpu import read_gpus
 
 
 class Metrics:
-    """The node's counters and gauges, in `registry`. Gauges are labelled with one `market`."""
+    """The node's counters and gauges, in `registry`. The gauges of tasks and games have a label `market`, the
+    address of the deployment's market contract. The counters and the readings of GPUs do not have this label.
+    """
 
     def __init__(self, market: str = "") -> None:
         self._market = market

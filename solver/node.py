@@ -231,8 +231,8 @@ class SolverNode(Node):
         context.database.close()
 
     def _prepare(self) -> None:
-        """Prepare for work. The newest node deposits the stake; an earlier one withdraws tokens that it does
-        not need. Then announce the service's address, and serve results that an earlier process left.
+        """Prepare for work. Deposit the stake if this is the newest node; otherwise withdraw the tokens that
+        it does not need. Then announce the service's address, and serve results that an earlier process left.
         """
         context, (url, *_) = self.context, self._urls
         if context.client.connection.chain_id != DEVELOPMENT_CHAIN:

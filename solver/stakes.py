@@ -1,4 +1,6 @@
-"""The tokens of a solver's stakes in one deployment: those locked by its tasks, and those still missing."""
+"""A solver's stakes in one deployment: counts the tokens that its unfinished tasks have in locks, and
+deposits the tokens that are missing from the stake in the settings.
+"""
 
 from __future__ import annotations
 

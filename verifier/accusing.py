@@ -1,9 +1,13 @@
 """Accuses a seat whose digest does not match the states that a look has computed (audit.md section 6).
 
-This needs the solver's step tree. If that tree equals our own, the accusation shows a random chunk under it,
-and the seat must show the same chunk in its digest. If the trees differ, the solver's tree is false, and the
-game continues against the solver. Once nobody can be accused any more, the trees are still compared, and the
-game is dropped if they are equal.
+An accusation needs the solver's step tree of the segment on the chain. If the tree is not there, the look
+first plays a game that only asks for it (`looking.asks`). If the solver's tree equals ours, the accusation
+shows a random chunk under this tree, and the seat must show that its digest has the same chunk. The
+accusation also drops the asking game, if there is still time for that. If the trees differ, the solver's tree
+is false: the seat is not accused, and we challenge the solver, in the asking game if there is one.
+
+An asking game may still be open when nobody can be accused any more. Then the trees are compared too. If they
+are equal, the game is dropped, if there is still time. If they differ, the game continues against the solver.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""Deposits bonds in the vault before commitments need them, and does not withdraw them. If tokens are few,
-the tasks with the largest stakes come first, except those whose bond cannot be paid or locked at all.
+"""Deposits bonds in the vault before commitments need them, and keeps them there. If an account has too few
+tokens for all of its bonds, the tasks with the most at stake (`Bonds.at_stake`) come first. Nothing is kept
+for a bond that the tokens cannot cover beside those that come first, or that cannot be locked because its
+task cannot be challenged now.
 
-Each account of a process has its own tokens. Tokens that are kept ready under one deployment go to a challenge
-under another one if this challenge lacks them. The bond is a term of the task. While many bonds of a task are
-held, the contract asks for a larger bond, but not for a seat's first commitment (`Commitments.bond`).
+Each account of a process has its own tokens. If an account lacks tokens for a challenge under one deployment,
+it uses tokens that it keeps ready under another deployment and does not need for a challenge there. The terms
+of a task set its bond. While many bonds of the task are held, the contract asks for a larger bond, but not
+for a seat's first commitment or in an UNPAID task (`Commitments.bond`).
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """Collects the compensation that a conviction owes to our seats (audit.md section 8). Anyone may make these
-calls, within the time for claims. What was collected is noted in the database once the conviction is final.
-Until then it is noted only in memory, and only for this conviction: after a re-organisation, claims begin
-again.
+calls, within the time for claims. What was collected is noted in memory, together with the conviction. If a
+re-organisation replaces the conviction, the claims begin again. If the conviction is final when a claim is
+collected, this is also noted in the database.
 
-If the account of a seat challenged in one of the seat's segments, the seat gets the game's cost and the
-seat's fee. An attested seat that does not have the convicted segment gets the seat's fee alone. For a
-commitment that was opened late, the opening itself pays (`challenge_commitment`).
+A seat gets the game's cost, and the seat's fee if that is still owed, for a game in which its account was the
+challenger. The game must be blind or on one of the seat's segments. It must not have been dropped, and the
+challenger must not have lost it by silence. Without such a game, an attested seat gets the seat's fee alone,
+unless it has the convicted segment, has lost its lock, or is a look. For a commitment that was opened late,
+the opening itself pays (`challenge_commitment`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""What a verifier's accounts may have to compute, and whether another game fits beside it
-(`protocol.tasks.admission`).
+"""Lists the work that a verifier's accounts may have to do. A challenge begins only if its game fits beside
+this work (`protocol.tasks.admission`).
 
 A free account may be drawn at any time into any task that its offer accepts. A bound account has to do the
-work of its seat, and to answer looks. Each challenge whose bond is at stake counts as a game. Two kinds of
-work have the lowest priority and are not counted. The first is work that does not fit into its time even
-alone, which could otherwise keep this verifier from every game. The second is the replays of a seat whose
-solver this verifier challenges. If they counted, a task's terms could make them so long that the challenge
-does not fit beside them.
+work of its seat, and to answer looks. A juror has to vote. Each challenge whose bond is at stake counts as a
+game.
+
+Two kinds of work are not counted. The first is work that does not fit into its time even without any other
+work. If it counted, no game would fit beside it. The second is the replays of a seat whose solver this
+verifier challenges. If they counted, a task's terms could make them so long that the challenge does not fit
+beside them. A seat's replays of either kind have the lowest priority.
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ from verifier.seats import own_seats
 class Engagements:
     """The work owed under one deployment. A process may have several nodes, each with its own contracts; the
     work of all of them is added up. `leading` is the `Engagements` of the node with the newest contracts; it
-    is None for that node itself. Only one node admits a game at a time (`admitting`). `bonds` lists the
-    bonds of all nodes. The loop's thread calls
-    `see`; any thread may call `beside`.
+    is None for that node itself. The nodes share `admitting`, a lock with which only one game is admitted at
+    a time. They also share `bonds`, the list of the bonds of all nodes. The loop's thread calls `see`; any
+    thread may call `beside`.
     """
 
     def __init__(self, context: Context, leading: Engagements | None = None) -> None:

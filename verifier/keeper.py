@@ -1,10 +1,11 @@
 """Makes the calls that advance tasks (`protocol.node.party.exits`), except in tasks that this verifier is
 challenging. Also releases our seats and claims compensation.
 
-A verifier with a part in the task makes a call soon after it is due. The others wait for their turn (`turn`),
-which begins when they first see that the call is due, so that typically one of them pays when everybody with
-a part is silent. No call is lost by waiting: a draw's round stays valid, and all other calls can be made at
-any time after they are due.
+A verifier with a part in the task makes a call `GRACE` seconds after it is due. Any other verifier waits for
+an additional time (`turn`), which starts when it first sees that these seconds are over. This time differs
+from account to account. So if all verifiers with a part are silent, typically only one or two of the others
+make the call and pay for it. No call is lost by waiting: a draw's round stays valid, and all other calls can
+be made at any time after they are due.
 
 Other parties may be faster, so a refusal is not a failure.
 """

@@ -6,9 +6,9 @@ look then accuses the seat, that game is dropped. If the solver's tree differs f
 accused, and the game continues against the solver.
 
 Accounts of this process do not act against each other: a look at one of them takes no lock and asks for
-nothing. There is one exception: an account may have joined this process after a game began to ask about it.
-That account is accused, because only the accusation can drop the game. The account answers the accusation, so
-all that is lost is the game's cost, which goes to the solver.
+nothing. There is one exception. A look may have opened a game that asks for the tree before the looked-at
+account joined this process. The look then accuses this account, because only the accusation can drop the
+game. The account answers the accusation, so all that is lost is the game's cost, which goes to the solver.
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ _GAUGES = {
 
 
 class Metrics:
-    """The node's counters and gauges, in `registry`. Gauges are labelled with one `market`."""
+    """The node's counters and gauges, in `registry`. The gauges have a label `market`, the address of the
+    deployment's market contract.
+    """
 
     def __init__(self, market: str = "") -> None:
         self.registry = CollectorRegistry()

@@ -1,7 +1,8 @@
-"""Looks at all open tasks as of a block, and offers the jobs that are due in them.
+"""Reads the state of all open tasks as of a block, and offers the jobs that are due in them. In this module,
+a look is such a reading, of one task or of all. It is not a look in the sense of audit.md section 6.
 
-What is read in a task, and which jobs are due, is passed in. This module keeps the order of the tasks, the
-pauses of tasks at which a look failed, and the task at which a look ended early.
+The functions that read one task and list its due jobs are passed in. This module keeps the order of the
+tasks, the pauses of tasks at which a look failed, and the task at which a look ended early.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Offers = Callable[[Observation], Iterable[Offer]]
 
 
 class Observer:
-    """The looks at the open tasks of one deployment. Used by the loop's thread."""
+    """Reads the open tasks of one deployment, and offers their jobs. Used by the loop's thread."""
 
     def __init__(
         self,

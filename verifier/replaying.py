@@ -1,8 +1,10 @@
 """Replays one segment and compares it with what the solver committed (audit.md section 3).
 
-The finding is equal or different. If the solver serves too little to tell, the task is run from its
-initial state. A difference names the first false segment that this replay found. Every replayed state is
-hashed for each seat that must attest it, under the seat's salt (audit.md section 4).
+The finding is `Equal` or `Different`. If the solver's roots or the state before the segment are not on this
+machine, the task is run from its initial state. `Different` names the first segment that was found false: the
+replayed one, or the first whose end differs between our run and the solver's roots. It names none if the
+solver's roots are not known. Every state of a replayed segment is hashed for each seat that must attest it,
+under the seat's salt (audit.md section 4).
 """
 
 from __future__ import annotations

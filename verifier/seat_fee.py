@@ -1,9 +1,9 @@
-"""Computes what a seat costs an account, apart from the cost of replays. By default, the account's offer asks
-for at least this fee. Pure.
+"""Computes what a seat costs an account, apart from the cost of replays. By default, and except on a
+development chain, the account's offer asks for at least this fee. Pure.
 
 While an account has a seat, it cannot be drawn for another one. So a seat must have a price: otherwise a
-solver could occupy all honest accounts with its own task for free (docs/security.md section 4). An offer has
-a second lower limit: the price of replays, by operations.
+solver could occupy all honest accounts with its own task for free (docs/security.md section 4). The cost of
+replays is covered by another field of the offer, the minimum fee for each 10^9 operations (`Offer.fee`).
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ one transaction. Calls that advance tasks have as many workers, which they share
 
 
 class Workers:
-    """All kinds of work except games. Used by the loop's thread. `due` sets the deadline of what a job
-    computes.
+    """All kinds of work except games. Used by the loop's thread. `due` is given a job's deadline, and makes
+    it the deadline of the computing of that job. It is used for the jobs of `replays` and `answers` only.
     """
 
     def __init__(self, settings: VerifierSettings, due: Due) -> None:

@@ -15,8 +15,9 @@ class Problem:
     """One thing that cannot be captured: what it is, where the submitter's code asks for it, and what to do
     instead.
 
-    If an exception is the `cause`, `traceback` shows where it was raised: the submitter's own frames, as
-    Python prints them.
+    `cause` is the exception that caused the problem, if there is one. For some of these problems, `traceback`
+    shows where the exception was raised. It is the exception as Python prints it, with only the submitter's
+    own frames. For all other problems it is empty.
     """
 
     what: str

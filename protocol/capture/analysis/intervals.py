@@ -13,9 +13,9 @@ from torch.fx import Node
 
 @dataclass(frozen=True)
 class Interval:
-    """All integers from `low` to `high`. For a tensor whose elements were only moved, `drawn` holds the
-    sources of the elements: tensors (as nodes) and numbers. For a tensor whose elements were computed,
-    `drawn` is None.
+    """All integers from `low` to `high`, as the bounds of a tensor's elements. If all elements were taken
+    unchanged from the dataset, from constants or from numbers in the code, `drawn` holds these sources:
+    tensors (as nodes) and numbers. Otherwise, for example if elements were computed, `drawn` is None.
     """
 
     low: int

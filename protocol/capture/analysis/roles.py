@@ -6,8 +6,9 @@ summed over tokens, and gradients of a vocabulary's logits. The contractions the
 `lowering.ops.contractions`.
 
 The role of a convolution follows from its operation: forward, gradient of the input, gradient of the weight.
-The forward pass of a convolution takes 20 bits for both operands, because rounding can move a ReLU's operand
-across zero, which turns a whole gradient on or off. Rounding a gradient changes only that gradient
+The forward pass of a convolution takes 20 bits for both operands. The reason is that its rounding can move a
+ReLU's operand across zero, and each such move turns a whole term of the gradient on or off. Rounding a
+gradient turns no terms on or off, so in networks with ReLU more bits for gradients help little
 (docs/numerics.md).
 """
 

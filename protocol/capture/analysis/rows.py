@@ -2,10 +2,10 @@
 graph that the operation depends on.
 
 The results are computed from the rows in order, but a batch may hold any row at any place. So the results are
-valid for every batch only under two conditions. First, each element is computed from a single row. To test
-this, `_Places` moves the numbers of the batch's places through the graph, and so finds the places from which
-each element is computed. Second, every place of the batch goes through the same operations. To test this,
-each of `PROBES` rows is repeated at all places.
+valid for every batch only under two conditions. First, each element is computed from at most one row. To test
+this, `_Places` numbers the places of the batch and runs these numbers through the graph instead of the data.
+The result shows from which places each element is computed. Second, every place of the batch goes through the
+same operations. To test this, each of `PROBES` rows is repeated at all places.
 """
 
 from __future__ import annotations
@@ -74,8 +74,9 @@ class Found:
 
 
 class Rows:
-    """Runs parts of a traced graph on the dataset. `known` has the tensors of the placeholders that no step
-    changes. `dataset` has the tensors of the batch's placeholders: all examples, one row each.
+    """Runs parts of a traced graph on the dataset. `known` maps the placeholders that no step changes to
+    their tensors. `dataset` maps the batch's placeholders to the tensors of the whole dataset, which have one
+    row per example.
     """
 
     def __init__(self, graph: Graph, known: Mapping[Node, Tensor], dataset: Mapping[Node, Tensor]) -> None:
@@ -166,9 +167,9 @@ class Rows:
 
 
 class _Places:
-    """For each element of a node: from which places of the batch it is computed. The first and the last of
-    these places are kept, as two tensors. For an element that depends on no place, the first is greater than
-    the last.
+    """Finds, for each element of a node, the places of the batch from which the element may be computed.
+    Keeps the first and the last of these places, as two tensors. For an element that depends on no place, the
+    first is greater than the last.
     """
 
     def __init__(self, part: list[Node], of_batch: Collection[Node], batch: int) -> None:

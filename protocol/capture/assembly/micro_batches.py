@@ -1,12 +1,14 @@
-"""Micro-batches: the forward and backward pass of one part of the batch is a program, which is called once
-per part.
+"""Divides the batch into equal micro-batches. Each one is a unit (arithmetic.md section 5). The forward and
+backward pass of a unit is a program, which the step calls once per unit.
 
-A part is a unit (arithmetic.md section 5): each call rounds its own gradients, and the exact sum over all
-units, divided by their number, is the gradient of the step. The calls are independent, so workers can run
-them in any order. If they run one after the other, only the activations of one unit are in memory. Loss and
-metrics are also means over the units. Buffers that a model accumulates into, as batch norm does, are updated
-by one unit after the other, as when torch accumulates gradients (`accumulation`). Other written buffers are
-averaged if they are f32, and otherwise taken from the first unit.
+Each call rounds the gradients of its unit. The gradient of the step is the sum over all units, divided by
+their number. Up to `MOST` units are summed exactly, and the sum is rounded. If there are more units, rounded
+sums are summed in the same way. The calls are independent, so workers can run them in any order. If they run
+one after the other, only the activations of one unit are in memory.
+
+Loss and metrics are also means over the units. Buffers that a model accumulates into, as batch norm does,
+receive the contributions of the units one after the other, as when torch accumulates gradients
+(`accumulation`). Other written buffers are averaged if they are f32, and otherwise taken from the first unit.
 """
 
 from __future__ import annotations

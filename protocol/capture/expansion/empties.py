@@ -1,4 +1,8 @@
-"""Replaces empty tensors by zeros if code writes every element, part by part, as rotary embeddings do."""
+"""Replaces uninitialised tensors, such as those of `torch.empty`, by zeros.
+
+A tensor is replaced only if the code writes every element, part by part, as rotary embeddings do. In this
+module, such tensors are called empty.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""Functions that read Python values: elements of containers, slots, positions of iterators, plain memory.
+"""Functions that read Python values: the elements of containers, the slots of objects, the positions of
+iterators and files, and digests of memory such as that of a `bytearray`.
 
-Nothing here changes a value or runs the submitter's code, except `__reduce__` of iterators.
+Nothing here changes a value. The submitter's code runs only if a class of the submitter defines one of the
+methods that report an object's state, such as `__reduce__` and `__length_hint__` of iterators, or `tell` of
+files.
 """
 
 from __future__ import annotations

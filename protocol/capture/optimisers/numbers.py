@@ -1,8 +1,9 @@
-"""Replaces Python numbers by tensors while an optimiser is traced, because the optimiser's rate and step
-count are data.
+"""Lets an optimiser compute with tensors in place of Python numbers while it is traced. This is needed
+because its rate and step count are data, so `traced` passes them as tensors.
 
-An optimiser's code may add a multiple of a tensor, or call `math.sqrt` or `min`. During the trace, these
-operations accept tensors in place of numbers. A decision that depends on a number is refused.
+An optimiser's code may use such a number as a factor, as in `x.add_(y, alpha=rate)`, or call `math.sqrt` or
+`min` with it. During the trace, these functions also accept tensors. Code that decides something by the value
+of such a number is refused.
 """
 
 from __future__ import annotations

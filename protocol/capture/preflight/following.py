@@ -24,9 +24,10 @@ from protocol.program.step import METRIC, State
 
 
 class Following:
-    """Runs, in torch, the training of a captured step. `seconds` holds the measured durations of steps.
-    `timed` always adds a duration. `step` adds one only if the step draws no random numbers: otherwise it
-    draws the program's numbers, which takes longer than drawing torch's.
+    """Runs, in torch, the training of a captured step. `seconds` holds the measured durations of training
+    steps. The method `timed` always adds a duration. The method `step` adds one only if the training step
+    draws no random numbers besides those for its batch. If it draws others, `step` uses the program's
+    numbers, and drawing these takes longer than drawing torch's.
     """
 
     def __init__(self, captured: CapturedStep, origin: Origin) -> None:

@@ -1,8 +1,9 @@
 """Finds where a difference begins: compares every operation of the traced graph with torch, on the exact
 step's operands.
 
-If an operation is far from torch on the same operands, it computes something else. If every operation is
-close, the difference comes from the number formats over a long chain of operations, and more bits help.
+If the result of an operation is far from torch's result on the same operands, the program does not compute
+the same operation as torch. If the results of all operations are close, the difference comes from the number
+formats, over a long chain of operations. In this case, more bits help.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@ again.
 A trace has no seed. During tracing, and during the comparison with torch, the second run instead receives the
 numbers that the first run drew.
 
-A reentrant checkpoint that needs gradients is refused. It computes them by a second backward pass, which adds
-them to the parameters in its function. autograd knows only the function's arguments, so in a trace the loss would
-seem not to reach these parameters.
+A reentrant checkpoint is refused if one of its arguments needs a gradient. In its backward pass, such a
+checkpoint starts a second backward pass, which adds gradients to the `grad` of the parameters that its
+function uses. The first backward pass knows only the function's arguments. So in a trace, the loss would seem
+not to reach these parameters.
 """
 
 from __future__ import annotations

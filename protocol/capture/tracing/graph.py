@@ -1,5 +1,6 @@
-"""Edits of a traced graph. An input's final contents are removed from the outputs if the step does not write
-that input. Literals become inputs, and inputs are ordered.
+"""Edits of a traced graph. At first, its last outputs are the final contents of all inputs. Of these outputs,
+`keep_written_buffers` keeps only those for buffers that the step writes. `literals_as_inputs` turns tensor
+literals into inputs. `put_behind` moves the inputs of some parameters behind those of the other parameters.
 """
 
 from __future__ import annotations

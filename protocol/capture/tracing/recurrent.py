@@ -1,10 +1,11 @@
 """Recurrent layers in a trace: a whole sequence is one operation, such as `assay::lstm`, instead of about a
-hundred per step.
+hundred operations per time step.
 
-While `Rolled` is active, torch.nn's LSTM, GRU and RNN become these operations. Torch's own operations still
-compute, over all steps at once, the products of the input and its weights, the gradient of the input, and the
-gradients of all weights. Packed sequences and projections are traced step by step. The operations compute in
-any type, for the preflight. A step that asks for second derivatives through these operations is refused.
+While `Rolled` is active, torch.nn's LSTM, GRU and RNN are traced as these operations. The products of the
+input and its weights, the gradient of the input, and the gradients of all weights are not part of these
+operations. Torch's own operations compute them, for all time steps at once. Packed sequences, and layers with
+projections, are traced one time step after the other. For the preflight, the operations can compute in any
+type. A training step that asks for second derivatives through these operations is refused.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Operations that select elements by integer data: gathers, and sums by index, which are the gradients of
 gathers (arithmetic.md section 5).
 
-Writes that do not add are refused if two of them could collide, since torch does not define which one wins
-(section 9, point 8).
+Some writes replace elements instead of adding to them. These are refused if two values could go to the same
+place, since torch does not define which value remains there (arithmetic.md section 9, point 8).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Operations that write into a part of a tensor, in functionalised form: the result is the whole tensor with
 this part replaced.
 
-`h[:, 0] = y` arrives here as `select_scatter(h, y, 1, 0)`. Elements are moved, and at most cast.
+`h[:, 0] = y` arrives here as `select_scatter(h, y, 1, 0)`. The rules do no arithmetic. They only move
+elements, and cast them where types differ.
 """
 
 from __future__ import annotations
