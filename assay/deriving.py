@@ -1,9 +1,10 @@
 """Derives two things for a given deployment: the terms that a task file leaves out, and the cost of trust
 under the task's terms.
 
-By default, amounts are derived from twice the chain's gas price. The doubled price is rounded up to one
-digit. So small changes of the gas price seldom change the terms. A derived budget is rounded up to two
-digits. A repeated command finds terms that were already sent by what is not derived (`assay.posting`).
+By default, amounts are derived from twice the chain's gas price, but from at least the assumed price. The
+doubled price is rounded up to one digit. So small changes of the gas price seldom change the terms. A derived
+budget is rounded up to two digits. A repeated command looks for terms that were already sent
+(`assay.posting`). It compares only the terms that are not derived.
 """
 
 from __future__ import annotations

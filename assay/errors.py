@@ -67,8 +67,8 @@ class NotCancelled(SubmitterError):
 
 
 class AnotherTask(SubmitterError):
-    """A re-organisation has taken a task's number from it. `number` is the number that the task has now; None
-    if it was not found.
+    """Since a re-organisation, a task does not have its old number any more: another task has that number, or
+    no task has it. `number` is the task's new number; None if it was not found.
     """
 
     def __init__(self, task: int, submitter: str, other: str | None, number: int | None) -> None:

@@ -1,4 +1,6 @@
-"""Which task a number means: a re-organisation of the chain may give the number of a task to another task."""
+"""Finds out which task a user means by a number. A re-organisation of the chain may have given the number to
+another task.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True)
 class KnownTask:
-    """A task as it was posted, or as the first look at its number found it."""
+    """The number, the submitter and the terms of a task, as recorded when the task was posted, or as read
+    from the chain when the number was first looked up.
+    """
 
     number: int
     submitter: str

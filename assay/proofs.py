@@ -1,8 +1,8 @@
 """Proof files: what the contracts say about a result, in one JSON document (encoding.md section 7).
 
-A proof is a claim, and nothing in it is trusted. `differing` names the first field that contradicts the
-chain; `require_consistent` names the first field that contradicts what follows from the chain. `proving`
-reads the chain.
+A proof is a claim, and nothing in it is trusted. `differing` finds the first field that differs from what the
+chain says. The chain has only hashes of the manifest and of the lists of roots. `require_consistent` finds
+the first of these fields that does not fit its hash. The module `proving` reads the chain.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The status of a task on the chain: state, parties, deadlines, seats, games and the call paths of games
-(`task_status`).
+"""Reads the status of a task from the chain: state, parties, deadlines, seats, games and the call paths of
+games. `task_status` defines the report.
 """
 
 from __future__ import annotations

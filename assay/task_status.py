@@ -48,8 +48,9 @@ class GameStatus:
 
 @dataclass(frozen=True)
 class SeatStatus:
-    """One seat or look. `account` is None if nobody was drawn. `seconds_left` is None once nothing more is
-    awaited from the seat or look. If `caught`, it has lost its lock.
+    """One seat or look. `account` is None if no account has it: nobody was found for it, or its salt was
+    shown. `caught` says whether its lock is lost. `seconds_left` is None once nothing more is awaited from
+    the seat or look.
     """
 
     seat: int
@@ -122,9 +123,10 @@ class JuryStatus:
 class TaskStatusReport:
     """One task. Times are seconds from now, or None if they do not matter; amounts are token units.
     `most_bid` is the highest possible next bid; None if no more bids are taken. `awaited_round` is the
-    beacon's round for which a draw waits. Each `market` counts its own task ids. `name` is the submitter's
-    name for the task; None if the task's bundle is not in the home folder. For a task that is over, seats,
-    looks and games may be left out.
+    beacon's round for which a draw waits. `market` is the address of a market contract, and `task` is the
+    task's number in this market; each market numbers its tasks from 1. `name` is the submitter's name for the
+    task; None if the task's bundle is not in the home folder. For a task that is over, seats, looks and games
+    may be left out.
     """
 
     market: str

@@ -1,8 +1,8 @@
 """Checks whether a safetensors file holds the tensors of a task's result, bit for bit. The file is read
 tensor by tensor.
 
-Names, types and shapes come from the bundle's manifest, whose hash is on the chain. Roots do not cover them:
-without the manifest, two tensors of the same shape could be swapped.
+The root of a tensor does not cover the tensor's name, type or shape. So these come from the bundle's
+manifest, whose hash is on the chain. Without the manifest, two tensors of the same shape could be swapped.
 """
 
 from __future__ import annotations

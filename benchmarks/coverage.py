@@ -1,7 +1,8 @@
 """Generates docs/guide/coverage.md from the rules and from captured models: `python -m benchmarks.coverage`.
 
-The page is never edited by hand. The meaning of an operation is the first paragraph of its rule's docstring.
-`coverage()` reports what each operation became in the models.
+The page is never edited by hand. The meaning that it gives for an operation is the first paragraph of the
+docstring of the operation's rule. `CapturedStep.coverage()` lists the operations of each model, and what each
+of them became.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ AssayError
 │   ├── NotConfirmed             nobody confirmed that the task should be posted
 │   ├── NotMade                  a folder for a new task or job that exists, has no name, or cannot be made
 │   ├── NotCancelled             a task that is not yours, has a bid, or no longer takes bids
-│   ├── AnotherTask              a task's number that is another task's since a re-organisation
+│   ├── AnotherTask              a task that does not have its old number any more since a re-organisation
 │   ├── NotMinedAgain            a task whose post a re-organisation has removed (exit code 1)
 │   ├── MetricsError             metrics that are not served, or differ from those of the committed states
 │   ├── ResultError              no result yet, or not the committed one

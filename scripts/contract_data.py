@@ -1,8 +1,9 @@
 """Writes the package's contract data, protocol/chain/contracts/*.json, from forge's artifacts.
 
-`make contracts` runs this after forge. The package reads only these files, both in a checkout and when
-installed: one file per contract (`format`), and `errors.json` with every Solidity error that the contracts
-can raise. Only the standard library is used, so any Python can run it.
+`make contracts` runs this after forge. These files are all that the package reads of the contracts, both in a
+checkout and when installed. Each deployed contract has one file, whose content `format` makes. An interface's
+file has only its ABI. `errors.json` has every Solidity error that the contracts can raise. This script uses
+only the standard library, so any Python can run it.
 """
 
 from __future__ import annotations

@@ -41,13 +41,16 @@ if TYPE_CHECKING:
 
 
 class Handle:
-    """The handle of a task. It reads the chain without an account; only `cancel` uses an account. If `posted`
-    is None, as for `attach`, the task is the one that was posted from the home folder with this number, or else
-    the one that has it now, and its price is computed from today's prices. Callbacks are called only during
-    `wait`.
+    """The handle of a task. It reads the chain without an account; only `cancel` uses an account. Callbacks
+    are called only during `wait`.
 
-    A re-organisation may give the task's number to another task. Whatever reads the task then raises
-    AnotherTask, which has the task's new number, or NotMinedAgain while the chain does not have its post.
+    `posted` is None for a handle that `attach` makes. In this case, the task is the one that was posted from
+    the home folder with the number `task`. If there is none, it is the task that has this number now. The
+    price is then computed from today's prices.
+
+    A re-organisation may give the task's number to another task. A method that reads the task then raises
+    AnotherTask, which has the task's new number if that was found. It raises NotMinedAgain if the chain does
+    not have the task's post and no other task has its number.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Callbacks that receive a training's metrics, in order: those of the last step of each segment, and only
-after they were checked. If a task has more than `MOST_POINTS` segments, the metrics of only some segments are
-read.
+"""Callbacks that receive a training's metrics in order. They get the metrics of the last step of each
+segment, and only after these metrics were checked. If a task has more than `MOST_POINTS` segments, the
+metrics of only some segments are read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class Callback(Protocol):
 
 class Told:
     """Passes points on to callbacks. Each callback gets every point once, including the points from before it
-    was added. A step is repeated only if a re-organisation of the chain replaced its state.
+    was added. It gets a second point for the same step only if a re-organisation of the chain replaced the
+    state after that step.
     """
 
     def __init__(self) -> None:

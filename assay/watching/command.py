@@ -50,10 +50,10 @@ ENDS: Final = {
 
 
 class Watch:
-    """Watches one task. The result is written to `folder`, or only checked if `folder` is None. `file` is the
-    task's file, which names its evaluation. `known` is the task that the number must mean; by default, it is
-    the one that the number means now. While events keep coming, `pace` seconds pass between two looks
-    at the chain. The default is the time of a block, but at least `LEAST_PACE`.
+    """Watches one task. `known` is the task to watch; by default, it is the task that has the number `task`
+    now. The result is written to `folder`, or only checked if `folder` is None. `file` is the task's file,
+    which names its evaluation. While events keep coming, `pace` seconds pass between two looks at the chain.
+    The default of `pace` is the time of a block, but at least `LEAST_PACE`.
     """
 
     def __init__(

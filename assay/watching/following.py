@@ -70,9 +70,10 @@ class News:
 
 
 class Following:
-    """Follows a task from the time when it was posted. `known` is the task that the number means; by default,
-    it is read once. `standing` is None before the first look. The first look reads it; later looks read it
-    again after events of the task or a re-organisation, and compare the task with `known`.
+    """Follows a task from the time when it was posted. `known` is the task to follow; by default, it is the
+    task that has the number `task` when this object is made. `standing` is the task's state as last read. It
+    is None before the first look. The first look reads the state, and later looks read it again after events
+    of the task or a re-organisation. Each such look compares the task with `known`.
 
     Raises ChainError. If there is no such task, the error is Reverted (UnknownTask).
     """

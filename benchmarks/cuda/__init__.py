@@ -13,9 +13,9 @@ writes one JSON file.
 | `native` | builds the compiled CPU kernels if there is a compiler |
 | `self_tests` | results of every kernel's self-test |
 | `bits` | state roots of training runs, CUDA against CPU |
-| `times` | products and steps; the rows of `python -m benchmarks` |
+| `times` | times of products and steps, also as rows of the table of `python -m benchmarks` |
 | `tiles` | tile sizes of the Triton product |
 | `lanes` | times of emitting and absorbing messages, relative to an inner step |
-| `models` | the trained models |
+| `models` | the models that `bits` trains |
 | `outcomes` | a pytest plugin: the outcome of each test as it ends |
 """

@@ -31,10 +31,11 @@ MOST_RUNS, MOST_CORE_HOURS = 60, 12.0
 class Run:
     """One training. `rule` names what is exchanged, and when.
 
-    `lanes`: after every `inner` steps, each lane sends a part of its parameters' changes, in int8: from every
-    `block` changes, the one of largest magnitude. `mean` and `nesterov`: after every `inner` steps, the
-    changes of all parameters, in float32; their mean is applied by SGD, plain or with Nesterov momentum.
-    `alone`: nothing. `all-reduce`: after every step, the gradients.
+    `lanes`: after every `inner` steps, each lane sends a part of its parameters' changes in int8. Of every
+    `block` changes, it sends the one with the largest magnitude. `mean` and `nesterov`: after every `inner`
+    steps, each lane sends the changes of all its parameters in float32. SGD applies the mean of the lanes'
+    changes, plain (`mean`) or with Nesterov momentum (`nesterov`). `alone`: there is only one lane, and
+    nothing is exchanged. `all-reduce`: the gradients are exchanged after every step.
     """
 
     size: str

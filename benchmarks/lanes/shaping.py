@@ -48,12 +48,13 @@ class Link:
 
 @dataclass
 class Path:
-    """The path of a server's answers: first `links`, the server's uplink and the client's downlink, then a
-    `delay` in seconds. Requests have the same delay, but pass no links.
+    """The path of a server's answers. An answer first passes `links`, which are the server's uplink and the
+    client's downlink. It then takes `delay` seconds more. A request has the same delay, but passes no links.
 
-    `loss` is the chance that a piece of an answer is lost; a lost piece breaks the connection. A change of
-    `loss` applies to later pieces, and a change of `links` to later connections. A change of `delay` applies
-    to later pieces of answers, but to requests only on later connections.
+    `loss` is the chance that a piece of an answer is lost. A lost piece breaks the connection. The fields may
+    be changed while the network runs. A new `loss` applies to later pieces, and new `links` apply to later
+    connections. For answers, a new `delay` applies to later pieces. For requests, it applies to later
+    connections.
     """
 
     links: Sequence[Link] = ()

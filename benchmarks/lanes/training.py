@@ -28,11 +28,12 @@ States = Iterator[tuple[int, Callable[[], State]]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The results of a run: `loss` in nats per item on held-out data, and `received`, the total bytes per
-    lane.
+    """The results of a run. `loss` is in nats per item, on held-out data. `received` is the number of bytes
+    that each lane receives in the whole run.
 
-    `seconds` is processor time, and `step_seconds` the processor time of one inner step. `curve` has (steps,
-    loss) pairs if the size is `CURVES`; otherwise it is empty.
+    `seconds` is the processor time of the training, and `step_seconds` is the processor time of one inner
+    step. `curve` has pairs (steps, loss) if the model of the run has the size `CURVES`. Otherwise it is
+    empty.
     """
 
     loss: float

@@ -21,8 +21,8 @@ SINK = 0.94
 
 @dataclass(frozen=True)
 class Errors:
-    """`signed`: sum of the errors, divided by the sum of the true magnitudes. `norm`: norm of the errors,
-    divided by the true norm.
+    """`signed`: sum of the errors, divided by the sum of the true values' magnitudes. `norm`: norm of the
+    errors, divided by the norm of the true values.
     """
 
     signed: float

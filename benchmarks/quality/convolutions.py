@@ -5,9 +5,10 @@ enlarged to 32 x 32 with three equal colours. This needs `pip install timm torch
 built for the installed torch. Every figure is saved in build/convolutions/ once it is measured, so an
 interrupted run resumes and nothing is measured twice.
 
-16 x 16 is not a width of arithmetic.md. The rows with this width come from a torch model whose convolutions
-round their operands to 16 bits, as section 3 of arithmetic.md defines rounding. This model computes in
-float64 when gradients are compared, and in float32 when it is trained. It is not timed.
+Operands of 16 bits are measured too (16 x 16), although arithmetic.md allows only 13 or 20 bits for an
+operand of a convolution. The figures for 16 x 16 come from a torch model whose convolutions round their
+operands to 16 bits, as section 3 of arithmetic.md defines rounding. This model computes in float64 when
+gradients are compared, and in float32 when it is trained. It is not timed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 files, threads, disk and requests to the chain. Exits with 1 if a criterion fails.
 
 This takes about two hours on two cores. After Ctrl-C, the next call resumes with the same chain, home folders
-and samples. Its processes are new, so their memory is judged separately. A soak that was killed starts over.
+and samples. The resumed soak has new processes, so their memory is judged separately. A soak that was killed
+cannot be resumed: the next call starts over.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The chain's clock: one second per block. It is moved ahead whenever all stories are only waiting for
-deadlines.
+"""The chain's clock. It advances by one second per block. When every story only waits for a deadline, the
+clock is moved ahead.
 
 So the demo ends correctly on any machine: in the chain's time, no deadline passes while a party still has
-work to do before it. For example, the clock is not moved until every false result is convicted, a seat that
-has given away its salt has been informed on, and the false accuser has no move left.
+work to do before it. For example, the clock is moved only when three things have happened. Every false result
+is convicted, the seat that gave away its salt is reported (event `Informed`), and the false accuser has no
+move left.
 """
 
 from __future__ import annotations

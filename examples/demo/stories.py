@@ -16,12 +16,12 @@ class Story:
     adversary that challenges the task. `verdict` is how the task must end. `judged`: the deciding game must
     end with a judgment. `refused`: the market must refuse the run. `terms` override the example's terms.
 
-    `silent`: the draw gives a seat to a verifier that never attests. `outsourced`: a seat outsources its
-    digest to a service, which passes the salt on. `accomplice`: the task has only one seat, and an adversary
-    convicts the solver before this seat wins its game; the seat's verifier watches no other task. `stamped`:
-    two accounts may be drawn; one of them gets the seat and attests without computing, and the other one gets
-    the look that checks this seat. `withheld`: the solver serves the account in the first seat, but neither
-    the other seat nor the jury.
+    `silent`: the draw gives a seat to a verifier that never attests. `outsourced`: a seat gives its salt to a
+    service that computes its digest, and the service passes the salt on to the verifier. `accomplice`: the
+    task has only one seat, and an adversary convicts the solver before this seat wins its game. The verifier
+    of this seat watches only this task. `stamped`: two accounts may be drawn. One of them gets the seat and
+    attests without computing. The other one gets the look that checks this seat. `withheld`: the solver
+    serves the account in the first seat, but neither the other seat nor the jury.
     """
 
     letter: str

@@ -1,8 +1,9 @@
 """A connection to a chain: retried reads of blocks, contracts and accounts, through one or more of its nodes.
 
-Reads are retried, because asking twice changes nothing. A node may say that it does not have a block, because
-it lags behind the node that answered before. Even then, three kinds of reads are retried: a given block
-itself, a call or a nonce at a given block, and the logs of a block given by its hash.
+A read is retried if no node answers, because asking twice changes nothing. Some reads are also retried if a
+node refuses them. A node may refuse because it lags behind the node that answered before and does not have
+the block yet. The reads that are retried after a refusal are: a block itself; a call, a nonce or an estimate
+of gas at a given block; and the logs of a block given by its hash.
 
 `broadcast` is the only write and is never retried here: `transactions` uses the journal to decide whether to
 send again.

@@ -136,8 +136,8 @@ class Reverted(TransactionError):
 
 
 class NotMined(TransactionError):
-    """No receipt arrived within the allowed time. A transaction that this client sent stays in the journal;
-    sending its intent again waits for that transaction.
+    """No receipt arrived within the allowed time. A transaction that this client sent stays in the journal.
+    If its intent is sent again, the client waits for this transaction.
     """
 
     exit_code = ExitCode.RETRY

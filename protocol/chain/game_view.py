@@ -36,8 +36,9 @@ _SELECTION: Final = ("bytes32", "uint64", "uint32", "uint32", "uint64", "bool", 
 
 @dataclass(frozen=True, slots=True)
 class Reveal:
-    """An accepted answer: a node's descendants, or a leaf's bytes, in the tree with this root and size.
-    `bytes_total` is the bytes of the value if it is a value's tree, else 0.
+    """An accepted answer about a node of the tree with this root and size. The answer is the node's
+    descendants or, if the node is a leaf, the leaf's bytes. If the tree is that of a value, `bytes_total` is
+    the number of the value's bytes; otherwise it is 0.
     """
 
     root: bytes

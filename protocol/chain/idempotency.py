@@ -1,10 +1,10 @@
-"""Calls without a natural identity, such as a deposit, that must be sent once even if an interrupted command
-is repeated.
+"""Chooses the intents of calls such as a deposit. Such a call must be sent only once, even if an interrupted
+command is repeated, but nothing in the call tells a repetition from a second deposit.
 
 The intent of such a call consists of the call's name and a random part. If the journal has a pending intent
 that nobody in this process waits for, an interrupted command left it. When the same call is sent again, it
-takes over this intent and waits for its transaction. Once the transaction is mined, a repeated call is a new
-one: by then, a balance or an allowance shows what is still missing.
+takes over this intent and waits for its transaction. After the transaction is mined, however, a repeated call
+counts as a new call. By then, the caller can see in a balance or an allowance what is still missing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The journal of one account's transactions: every signed transaction is on disk before the node sees it.
 
 It is an SQLite file in WAL mode, one per account and chain (identified by id and genesis block). A row is one
-signed transaction; its *intent* names the purpose. An intent with a pending or mined row is never signed
-again with another nonce, unless a transaction of the intent has used the row's nonce and reverted.
+signed transaction; its *intent* names the purpose. An intent that has a pending or mined row is never signed
+again with another nonce. A row does not count if another transaction of the same intent has used its nonce
+and was reverted.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@ lost.
 
 A transaction is signed, written to the journal, and only then handed to the node. Whatever happens in
 between, the same bytes are looked up or handed over again, so an intent is never carried out twice. A
-transaction that is not mined for a while is replaced by one with the same nonce and a higher fee, and so are
-all earlier ones.
+transaction that is not mined for a while is replaced by one with the same nonce and a higher fee. Earlier
+transactions are replaced in the same way, even if nobody waits for them any more, because no transaction is
+mined before those with lower nonces.
 """
 
 from __future__ import annotations

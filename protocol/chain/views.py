@@ -93,8 +93,8 @@ class TaskView:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The tasks that a registered account accepts (Seats.sol). If a task asks for more or pays less, its
-    draws skip the account.
+    """The limits within which a registered account accepts tasks (Seats.sol). If a task exceeds a maximum or
+    pays less than a minimum, its draws skip the account.
     """
 
     speed: int

@@ -12,8 +12,10 @@ or until urgent work with an earlier deadline arrives.
 Trainings that share a device run in order of deadline: the others wait for the first, except while the first
 waits for its disk. Steps on different devices do not wait for each other.
 
-Questions of strangers (`asked`) have no deadline either, so they would take half of a training's turns. While
-a training is scheduled, they rest between their turns, and take at most a tenth of its device's time.
+A training's deadline counts only against other trainings. Otherwise, its requests for turns have no deadline,
+and neither have those of strangers' questions (`asked`). So questions would take half of a training's turns.
+To prevent this, questions rest between their turns while a training is scheduled. They take at most a tenth
+of its device's time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The version that a document in JSON names. In Python, `true` and 1.0 equal 1, but neither is a version."""
+"""Checks of the version that a JSON document gives. Only the exact integer is accepted: in Python, the values
+of JSON's `true` and `1.0` equal 1, but neither is a version.
+"""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ lose their connections first. An honest client need not wait until a hostile cli
 
 The requests of an address are started one after the other, even if they come over several connections. The
 next request starts when the present one is answered, or after `TURN_SECONDS`. Until then, further requests
-are not even read. The event loop serves in order of arrival. So while a request waits for its answer, no
-other address gets more than a few answers, even if it sends many requests.
+are not even read. The event loop serves in order of arrival. So while a request of one address waits for
+its answer, each other address gets at most a few answers, even if it sends many requests.
 
 When a client disconnects, its request ends, but a thread that has begun to work for the request finishes this
 work. So there are never more requests than connections plus threads that still work for disconnected clients.

@@ -1,9 +1,9 @@
 """HTTP connections that are closed if the client does nothing.
 
 Every open connection counts against the server's limit, and uvicorn's only timeout is for the next request
-after an answer. So a few clients that send nothing, send a byte now and then, or do not read their answers would block
-a server for everybody else. Here each connection is checked regularly, and closed once the server has waited
-for the client too long.
+after an answer. So a few clients could block a server for everybody else. They would only have to send
+nothing, or a byte now and then, or not read their answers. Here each connection is checked regularly, and
+closed once the server has waited for the client too long.
 """
 
 from __future__ import annotations

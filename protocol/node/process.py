@@ -1,4 +1,5 @@
-"""Process-wide set-up for training and simulating: how the process takes memory, and how it imports.
+"""Process-wide set-up for training and simulating. `keep_memory` makes the process reuse freed memory;
+`importing` makes the garbage collector skip the objects of heavy libraries.
 
 Only this project's programs (commands, nodes, workers) may use this, never code that other programs import
 as a library.

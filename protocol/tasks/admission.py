@@ -4,10 +4,11 @@ An *engagement* is work that may be requested once, at any time, and is due some
 *Standing* work, such as a registration that takes seats, is requested again and again. The work with the
 earliest deadline is done first. Only a step or an answer, which are never interrupted, can delay work that is
 due earlier. Take any interval of d seconds. The engagements that can be both requested and due within the
-interval are those that are due at most d seconds after their request. So the sum of their work is the most
-that can have to be done within the interval (the processor demand of Baruah, Rosier and Howell, Real-Time
-Systems 2, 1990; the same sum bounds a self-suspending engagement, decision 135). If, for every d, this sum
-fits into d seconds at a third of the measured rates, everything is done in time.
+interval are those that are due at most d seconds after their request. So within the interval, a party never
+has to do more work than the sum of the work of these engagements. This sum is the processor demand of Baruah,
+Rosier and Howell (Real-Time Systems 2, 1990). The same sum bounds a self-suspending engagement (decision
+135). If, for every d, the sum fits into d seconds at a third of the measured rates, everything is done in
+time.
 
 Waiting leaves less time for an engagement, but the machine can do other work meanwhile. Each transaction
 waits for its receipt, and each request for the machine waits for the next look at the chain and for steps
@@ -40,8 +41,9 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Times in seconds. `inclusion` is from a transaction's broadcast to its receipt, `look` is between two looks at
-    the chain, and `now` is the chain's time."""
+    """Times in seconds. `inclusion` is the time from a transaction's broadcast to its receipt, `look` is the
+    time between two looks at the chain, and `now` is the chain's present time.
+    """
 
     inclusion: float
     look: float = 0.0

@@ -5,9 +5,9 @@ seconds. Rates are per year. They are fractions, except a deployment's rate, whi
 percent. Costs, fees, bonds, locks and stakes are rounded up, which favours deterrence and the payee.
 
 B is the budget, G what a false result is worth to a cheater, K the number of segments, q the number of
-segments of a seat, V the number of seats, and h the honest share of the verifiers' stake. e is the chance of
-a second look. c = B / K is the most that training one segment costs. A replay of a segment costs `replay` x
-c:
+segments of a seat, V the number of seats, and h the honest share of the verifiers' stake. S is the stake, and
+R the reward. e is the chance of a second look. c = B / K is the most that training one segment costs, and
+`replay` x c is the cost of a replay of a segment. The amounts are:
 
     gameCost       gas of a game + 2 x `replay` x c; at least the deployment's floor
     auditFee       `replay` x c + a seat's gas / q

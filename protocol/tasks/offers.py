@@ -110,8 +110,9 @@ class Rule(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """The reason for not bidding, and the rule behind it. If a term is too small, `least` is the smallest
-    value that the rule accepts: in seconds for the training, the attestation period or a game, and in token
-    units for half a bond or the price. Otherwise `least` is 0.
+    value that the rule accepts. It is in seconds for the time of the training, the attestation period or the
+    time of a game, and in token units for the bond or the price. For the bond, it is half of the smallest
+    bond. Otherwise `least` is 0.
     """
 
     reason: str

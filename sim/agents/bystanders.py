@@ -1,4 +1,5 @@
-"""Parties without a seat: anybody may challenge, drawn or not (tests/attacks/README.md, 18 to 26).
+"""Strategies of parties without a seat. Anybody may challenge, drawn or not. See lines 18 to 26 of the table
+in tests/attacks/README.md.
 
 A strategy is a frozen dataclass with one method, `look`, which acts for all members in all rows at once, on
 arrays.

@@ -1,4 +1,5 @@
-"""Strategies of solvers: bid, then train honestly or not (tests/attacks/README.md, 1 to 17).
+"""Strategies of solvers: bid, then train honestly or not. See lines 1 to 17 of the table in
+tests/attacks/README.md.
 
 A strategy is a frozen dataclass with two methods over arrays: `bid` for all its members at once, and `work`
 for all rows. The engine uses the work only in the rows that a member of the strategy has won. To add a

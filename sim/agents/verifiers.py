@@ -220,8 +220,8 @@ class Accusing(Verifier):
 
 @dataclass(frozen=True)
 class Thrifty(Verifier):
-    """Honest while that pays: does nothing in rounds in which the costs of gas and replays are at least the
-    fee plus the cost of silence.
+    """Acts honestly in the rounds in which this pays, and does nothing in all other rounds. Acting pays if
+    gas and replays cost less than the fee plus the cost of silence, which is what a silent account loses.
     """
 
     name: ClassVar[str] = "thrifty"

@@ -104,10 +104,10 @@ def _bond(parameters: MarketParameters) -> int:
 
 
 def most_outside(parameters: MarketParameters, people: Population) -> int:
-    """The most token units that all accounts together spend and gain outside the vault for one task, at
-    initial prices.
+    """Upper bound for the sum of what all accounts spend and gain outside the vault for one task, in token
+    units, at initial prices.
 
-    A winner spends no more than its ask, which is at most the budget.
+    A winner's own cost is counted as the budget: it is no more than the winner's ask, which the budget limits.
     """
     looks = LOOK_TRIES * parameters.slots if parameters.look_chance else 0
     seats, gas = parameters.verifiers * (parameters.redraws + 1) + looks, parameters.gas_price * TOKEN

@@ -1,8 +1,9 @@
 """Books the cost of locked capital (`protocol.tasks.amounts.task_capital`). Like gas, it is booked outside
 the vault.
 
-Durations are those of a task whose seats are all attested in time. It is assumed that redraws do not prolong
-a seat's lock, and that convictions release nothing earlier. A look's lock lasts as long as a seat's.
+Durations are those of a task whose seats are all attested in time. Two things are assumed: a redraw does not
+prolong a seat's lock, and a conviction does not release any lock earlier. A look's lock lasts as long as a
+seat's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One block of markets: accounts, random numbers, and the round: post, bid, train, draw, check, end.
+"""One block of markets: its accounts, its random numbers, and its rounds.
 
-Rows are independent runs with the same parameters. A round is one task's whole life; clocks are not simulated, only
-outcomes. sim/ASSUMPTIONS.md lists what is left out.
+Rows are independent runs with the same parameters. A round is the whole life of one task: post, bid, train,
+draw, check, end. Clocks are not simulated, only outcomes. sim/ASSUMPTIONS.md lists what is left out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Bookings for draws, silent seats, dismissed challenges, locks taken by looks, and the ends of sold tasks.
 
-Each function moves tokens in the affected rows, and mirrors the contract function that its text names. Tokens
-that no function moves return to their owner: for example, the stake of a task without a conviction, and the
-rest of an escrow. `rows` are (n,) row numbers. Accounts and amounts are (n,), or (V, n) if each seat has one.
+Each function moves tokens in the affected rows. It mirrors the contract function that its docstring names.
+Tokens that no function moves return to their owner: for example, the stake of a task without a conviction,
+and the rest of an escrow. `rows` are (n,) row numbers. Accounts and amounts are (n,), or (V, n) if each seat
+has one.
 """
 
 from __future__ import annotations

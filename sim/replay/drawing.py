@@ -2,7 +2,8 @@
 
 It follows audit.md section 2, contracts/src/AuditBoard.sol and libraries/Pool.sol. `protocol.tasks.draws`
 computes seeds, segments and picks. This module finds the accounts, assuming that nobody resigns during a
-task. The table `fills` of `tests/vectors/draws.json` has accounts that both this module and the board find.
+task. Tests compare the accounts that this module and the board find with the table `fills` of
+tests/vectors/draws.json.
 """
 
 from __future__ import annotations

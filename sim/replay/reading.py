@@ -9,7 +9,9 @@ from sim.replay.comparison import BOND, BURNED, ESCROW, FREE, HELD, OUTSIDE, REG
 
 
 class Reader:
-    """Reads balances repeatedly. A lock that was once empty stays empty, and is not queried again."""
+    """Reads balances repeatedly. An empty lock always stays empty, so a lock that was read as empty is not
+    read again.
+    """
 
     def __init__(self, client: Client, names: Mapping[str, str]) -> None:
         """`names`: the accounts' names by address."""

@@ -18,7 +18,7 @@ from sim.units import TOKEN
 @dataclass(frozen=True)
 class Scenario:
     """One task with an intended end, or many tasks of a market. `outcomes` are the expected ends of the
-    tasks, in order; with None, any ends will do.
+    tasks, in order. If it is None, the tasks may end in any way.
     """
 
     name: str

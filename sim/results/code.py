@@ -1,9 +1,10 @@
-"""The code that computed rows: a study's file and every module of `sim` that it imports, directly or not.
+"""Finds the files with the code that computed a study's rows. The manifest's question has a hash of them.
 
-Imports are read from syntax trees, so imports inside functions count too. Figures are excluded, because they
-are drawn afterwards. The code that lays out rows counts for every study, and so do the modules and the file
-that give the recommended terms. A researcher's other files and all other packages do not count, but the
-manifest has NumPy's version and all parameter values.
+They are the study's file and every module of `sim` that it imports, directly or not. Imports are read from
+syntax trees, so imports inside functions are followed too. `sim.figures` is left out, because figures are
+drawn afterwards. For every study, the files also include the code that lays out rows, and the modules and the
+file that give the recommended terms. They do not include a researcher's other files or any other package, but
+the manifest has NumPy's version and all parameter values.
 """
 
 from __future__ import annotations

@@ -64,8 +64,9 @@ class Forms(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """A column of the table and its closed form. `of` gives two values: what theory expects of the measure,
-    and how much the outcome of one task (escape or conviction) changes the measure.
+    """A column of the table and its closed form. `of` returns two values. The first is the measure's value
+    that theory expects. The second is the difference in the measure between a task that escapes and a task
+    with a conviction.
     """
 
     column: str

@@ -65,7 +65,9 @@ class _Game(NamedTuple):
 
 
 class Dynamics(Study):
-    """Trajectories from two corners, by two rules."""
+    """Plays trajectories of the two shares, from two opposite starting points, by two rules: replicator
+    dynamics and best response.
+    """
 
     name = "dynamics"
     question = (

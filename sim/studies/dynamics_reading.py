@@ -35,7 +35,9 @@ Shares = Mapping[str, Floats]
 
 
 class Trajectories:
-    """The trajectories of one market: the first market that was played."""
+    """The trajectories of the first market that was played, without those that are held at the
+    equilibrium.
+    """
 
     def __init__(
         self,

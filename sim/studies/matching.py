@@ -30,7 +30,10 @@ _PURPOSE: Final = 1 << 20
 
 @dataclass(frozen=True)
 class Batch:
-    """Devices and tasks: their numbers, values, costs and spreads (deviations of logarithms)."""
+    """A batch of devices and tasks. `devices` is the number of devices, and `load` is the number of tasks per
+    device. Strengths, sizes and deadlines are lognormal. A spread is the standard deviation of their
+    logarithm.
+    """
 
     devices: int
     load: float

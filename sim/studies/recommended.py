@@ -1,8 +1,9 @@
 """Recommended terms in the engine: cheating must lose and honest work must earn at every edge of the terms'
 margins.
 
-The terms are those that `assay submit` recommends for each number of segments. The study varies the
-assumptions about the world around them. sim.studies.margins has the closed forms behind the numbers.
+The terms are those that `assay submit` recommends for each number of segments. An edge (`EDGES`) is a set of
+assumptions about the world around the terms: the honest share of verifiers, the gain of a false result, the
+cost of training and the price of gas. sim.studies.margins has the closed forms behind the numbers.
 """
 
 from __future__ import annotations
@@ -80,7 +81,9 @@ def market(segments: int, amounts: Amounts) -> MarketParameters:
 
 
 class Recommended(Study):
-    """Several false shares at each edge of the assumptions, compared with honest work at the same edge."""
+    """Plays several false shares at each edge (`EDGES`), and compares them with honest work at the same
+    edge.
+    """
 
     name = "recommended"
     question = "Which terms make cheating lose and honest work earn, and how far does that reach?"

@@ -67,7 +67,9 @@ OUTCOMES: Final = (
 
 
 class Sensitivity(Study):
-    """Samples of all parameters' ranges, with cheating and honest solvers."""
+    """Plays points that are sampled from the ranges of all parameters in `RANGES`. At each point, a market
+    with cheating solvers is compared with a market with honest solvers.
+    """
 
     name = "sensitivity"
     common = True

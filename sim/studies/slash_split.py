@@ -2,11 +2,16 @@
 
 A conviction pays the reward to the challenger and the restitution to the submitter. Each seat that challenged
 gets its fee and the cost of a game. Each seat that attested and does not have the convicted segment gets its
-fee. In total, this is at most three quarters of the stake. The rest burns. A cheater that is both challenger
-and submitter, or colludes with both, recovers the reward and the restitution. Four cases are played at every
-split: an insider convicts its own solver; honest verifiers convict a cheating solver; a solver misses its
-deadline; and a cheater with few false segments concedes whatever would be proven against it. All cases are
-compared with the closed forms.
+fee. Valid terms limit the sum of all these payments to three quarters of the stake. The rest of the stake
+burns. A cheater that is both challenger and submitter, or colludes with both, recovers the reward and the
+restitution.
+
+At every point, four cases are played and compared with the closed forms:
+
+- An insider convicts its own solver.
+- Honest verifiers convict a cheating solver.
+- A solver misses its deadline.
+- A cheater with few false segments concedes whatever would be proven against it.
 """
 
 from __future__ import annotations

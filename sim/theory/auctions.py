@@ -5,9 +5,10 @@ uniform on [low, high]. The lowest bid wins if it is at most the budget r. Amoun
 This is standard theory (Krishna, *Auction Theory*, 2nd edition, chapters 2 and 3), written for buying instead
 of selling, with w = high - low.
 
-`TaskMarket.bid` is an open descending auction with a soft close: nobody gains by waiting for the last block,
-so bidders answer each other until the second-lowest cost stops one of them. This is `second_price` except for
-the size of the steps, which `descending` accounts for exactly.
+`TaskMarket.bid` is an open descending auction with a soft close: a late bid extends the bidding. So nobody
+gains by waiting for the last block, and bidders answer each other's bids. This ends when the bidder with the
+second-lowest cost stops, because the next price is below its cost. The result is that of `second_price`,
+except for the size of the steps, which `descending` accounts for exactly.
 """
 
 from itertools import pairwise

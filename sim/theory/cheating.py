@@ -3,9 +3,10 @@ advantage.
 
 Only the solver makes a choice here. A share h of the verifiers is honest; `collusion` covers colluders.
 Amounts are token units as floats (any unit works, because all formulas are homogeneous in it); only
-`minimum_stake` is in integers, from `protocol.tasks.economics`. Booking: an honest solver has spent c and is
-paid p at `settle`; a convicted solver loses the stake S (`StakeVault.slash`) and is paid nothing, because the
-escrow returns to the submitter.
+`minimum_stake` is in integers, from `protocol.tasks.economics`.
+
+An honest solver spends the cost c and is paid the price p at `settle`. A convicted solver loses the stake S
+(`StakeVault.slash`) and is paid nothing, because the escrow returns to the submitter.
 """
 
 from fractions import Fraction

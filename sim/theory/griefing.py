@@ -67,7 +67,7 @@ def least_bond(*, defence: float, delay: float, factor: float, gas: float = 0.0)
 
     defence + delay - B / 2 = t (B + gas) gives B = (defence + delay - t gas) / (t + 1 / 2). For t = 0, the
     bond is twice the total cost of the solver, so the solver's half of the bond makes up for this cost. Half
-    of an odd bond is rounded down, which can cost one unit more.
+    of an odd bond is rounded down, so the solver can still lose up to one unit.
     """
     t = number("factor", factor, 0)
     harm = number("defence", defence, 0) + number("delay", delay, 0)

@@ -20,11 +20,11 @@ class Duty(NamedTuple):
     """The value of a seat to its verifier.
 
     `audit_fee`: the seat's fee for an attestation. `cost`: cost of the replays. `reward`: paid to the first
-    verifier that convicts. Scale the reward by the chance of having priority, because a cheater takes it if
-    it is the first to commit to its own segments. `game_cost`: what every seat that challenged is paid, no
-    matter which seat convicted, less the gas of that seat's game. The bond is not subtracted, because it is
-    returned. `held`: the chance q / K that a seat has the convicted segment; a seat that attested this
-    segment gets no fee.
+    verifier that convicts. The caller should scale the reward by the chance that the verifier has priority
+    over the cheater, because a cheater that is first to commit to a challenge of its own segments takes the
+    reward. `game_cost`: the payment for a game, less the gas of the game. Every seat that challenged gets
+    this payment, no matter which seat convicted. The bond is not subtracted, because it is returned. `held`:
+    the chance q / K that a seat has the convicted segment. A seat that attested this segment gets no fee.
     """
 
     audit_fee: float

@@ -8,8 +8,8 @@ are silent. The verdict is *available* if more than J / 2 say yes, *withheld* if
 otherwise *undecided*, in which case the claimant may claim again.
 
 All accounts are assumed to have one stake unit. Amounts are token units as floats (any unit works). The
-solver withholds only if an honest seat holds a false segment; its result is then paid only if it finally
-escapes.
+solver withholds only if an honest seat holds a false segment. In that case, the solver is paid for its result
+only if it escapes in the end.
 """
 
 from math import comb, exp
@@ -30,7 +30,9 @@ class Verdict(NamedTuple):
 
 
 class Withheld(NamedTuple):
-    """Amounts that matter to a cheater that an honest seat would convict."""
+    """The amounts on which a cheater's choice depends if an honest seat would convict it: to serve the data
+    and be convicted, or to withhold the data.
+    """
 
     stake: float
     """S: stake of the solver."""

@@ -3,8 +3,9 @@ behind.
 
 A reference is a path with an ending of source code or prose. It may be shortened from the left
 (`kernels/dispatch.py`). Names that end in .json or .toml do not count, because programs write such files.
-Files in tests/ are not searched for references. If a text names a section of the specification by its number,
-the page has that section.
+Files in tests/ are not searched for references.
+
+A section of the specification that a text names by its number must also exist in the specification's page.
 """
 
 import re

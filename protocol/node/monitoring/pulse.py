@@ -1,5 +1,5 @@
-"""What a node's main loop notes about itself: whether it is still turning, and how old the chain's answers
-are.
+"""What a node's main loop records about itself. This shows whether the loop is still running, and how old the
+chain's answers are. A turn is one pass of the loop.
 
 Times are seconds of a monotonic clock, except for the chain's time.
 """
@@ -26,8 +26,8 @@ if that is longer.
 
 @dataclass
 class Pulse:
-    """When a node's loop last turned, and when the chain last answered it. The loop writes the fields, each
-    by a single assignment; other threads read them.
+    """When the last turn of a node's loop ended, and when the chain last answered the loop. The loop writes
+    the fields, each by a single assignment; other threads read them.
     """
 
     began: float = field(default_factory=monotonic)

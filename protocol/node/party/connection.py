@@ -1,4 +1,4 @@
-"""Connecting with a command's settings."""
+"""Connects to a deployment's contracts, as the settings of a command say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The relays for a command's settings."""
+"""Chooses the beacon's relays: those in a command's settings, otherwise the network's default relays."""
 
 from __future__ import annotations
 
