@@ -51,11 +51,11 @@ class Point(NamedTuple):
 
 
 class MapHints(NamedTuple):
-    """An inverse and square roots for mapping a field element u to the curve y^2 = g(x) = x^3 + 3. With them,
-    the mapping needs no division and no root.
+    """Hints for mapping a field element u to the curve y^2 = g(x) = x^3 + 3: one inverse, and one or two
+    square roots. With them, the mapping needs no division and no root.
 
-    All three numbers are below P. The roots have the parity of u, so they are unique, and so are the hints of
-    a message. x1, x2 and x3 are the `candidates` of u.
+    All three numbers are below P. The roots have the parity of u. So each u has only one set of hints, and so
+    has each message. In the descriptions of the fields, x1, x2 and x3 are the `candidates` of u.
     """
 
     inverse: int

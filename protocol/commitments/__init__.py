@@ -2,8 +2,9 @@
 
 Pure: `hashing` and `salted`, `native` (the compiled code of these two), `geometry`, `merkle`, `proofs`,
 `chunks`, `groups`, `roots`, `progress`, `digests`, `opened_chunks`, `walks`. A state in memory: `states`,
-`tensors`. On disk: `store`, `mapping`, `checkpoints`, `atomic`. Several tensors at a time: `threads`. Nothing
-here imports torch; bytes and numpy arrays go in and out. Only `checkpoints` and `store` need more than numpy.
+`tensors`. On disk: `store`, `mapping`, `checkpoints`, `atomic`. `threads` runs a function over many items on
+several threads. Nothing here imports torch; bytes and numpy arrays go in and out. Only `checkpoints` and
+`store` need more than numpy.
 """
 
 from protocol.commitments.chunks import CHUNK, chunk, chunk_count, chunk_length, tensor_root, tensor_tree

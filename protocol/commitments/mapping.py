@@ -37,9 +37,9 @@ _LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 
 
 class Maps:
-    """The memory maps of a process. Their number is limited to `most`; each thread may exceed this limit by
-    one map. A file that is already mapped is not mapped again, even if it is named by another link. Callable
-    from any thread.
+    """The memory maps of a process. There are at most `most`, but threads that map files at the same moment
+    may exceed this limit by one map each. A file that is mapped already is not mapped again, even if it is
+    opened by the path of another link. Callable from any thread.
     """
 
     def __init__(self, most: int = MOST_MAPS) -> None:

@@ -1,9 +1,11 @@
-"""A chunk opened in the tree over a segment's states: the siblings from its leaf up to the root of the step tree.
+"""Opens a chunk of a segment's states. An opening holds the hash of the chunk's leaf, and the siblings on the
+path from this leaf up to the root of the step tree.
 
-The path goes through three trees: of chunks, of tensors and of states. They have the same shape in the solver's
-commitment (encoding.md section 2) and in a seat's salted digest (audit.md section 4); only the chunks' leaves differ.
-A place is given by turns and depth instead of an index, because the contracts do not know a tensor's number of
-chunks. Pure.
+The path goes through three trees: the tree of the tensor's chunks, the tree of the state's tensors, and the
+step tree of the segment's states. The trees have the same shape in the solver's commitment
+(encoding.md section 2) and in a seat's salted digest (audit.md section 4); only the chunks' leaves differ. A
+place gives turns and depth instead of the chunk's index, because the contracts do not know a tensor's number
+of chunks. Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Builds the trees above tensors (docs/spec/encoding.md section 2).
 
 Each `…_tree` function builds a `Tree`, from which the caller opens leaves or takes `.root`. It raises
-ProofError if there are no leaves, or if leaves that are roots do not have 32 bytes. The tree over a
-tensor's bytes is in `chunks.py`, the growing segment tree in `progress.py`.
+ProofError if there are no leaves. The functions whose leaves are roots, which are all but `program_tree`,
+also raise it for a root that does not have 32 bytes. The tree over a tensor's bytes is in `chunks.py`, the
+growing segment tree in `progress.py`.
 """
 
 from __future__ import annotations

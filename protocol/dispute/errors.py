@@ -16,4 +16,4 @@ class NothingToChallenge(DisputeError):
 
 
 class NothingToReveal(DisputeError):
-    """A node is demanded that is in none of our own trees: it was proved under a root that is not ours."""
+    """The demanded node is in none of our own trees. It was proved under a root that is not ours."""

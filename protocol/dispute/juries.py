@@ -1,11 +1,11 @@
-"""Juries: a seat claims that an item is withheld, and jurors attest whether they have it (audit.md section
-7).
+"""Juries (audit.md section 7). The account of a seat or look claims that an item is withheld. Jurors then
+attest whether they have the item.
 
-An item is a state of the task, with its number 0 … K, or the task's constants, with number K + 1. A juror
-that has the item attests a digest: the root of the item's tensors under the juror's salt, for which every
-chunk is hashed. If the claimant objects, it names a chunk that all jurors with such a digest must open. The
-audit board and the salts identify a juror by the number 160 + slot instead of a seat's number. Pure:
-randomness is passed in.
+An item is a state of the task or the task's constants. The states have the numbers 0 … K, and the constants
+have number K + 1. A juror that has the item attests a digest: the root over the item's tensors under the
+juror's salt. Every chunk of the item is hashed for this root. The claimant may object. It then names one
+chunk, and every juror that attested a digest must open this chunk. The audit board and the salts identify a
+seat by its number, and a juror by the number 160 + slot. Pure: randomness is passed in.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Numbering of looks (audit.md section 2).
 
-A look of level 1 replays one segment of a seat again; a look of level n + 1 replays the segment of a look of
-level n. The slot determines the seat and the segment: slot = seat x q + position of the segment among the
-seat's q. The audit board and the salts identify a look by the number 32 x level + slot instead of a seat's
-number. Pure.
+A look of level 1 replays a segment that a seat has replayed. A look of level n + 1 replays the segment of a
+look of level n. Each seat has q segments, and a look's slot determines the seat and the segment: slot = seat
+x q + position, where `position` is the segment's place among those of the seat. The audit board and the salts
+identify a seat by its number, and a look by the number 32 x level + slot. Pure.
 """
 
 from __future__ import annotations

@@ -31,14 +31,16 @@ class LeafStore(Protocol):
 
 
 class Revealed:
-    """The reveals, stored by the root and the size of their tree, and by what its leaves are. A reveal that
+    """The answers that the contract has accepted, and the `PartialTree`s that learn from them. An answer that
     arrives before its tree is used is applied later.
 
+    Answers are stored by three things: the root of their tree, the size of the tree, and `bytes_total`. The
+    last is the length of a value in bytes, or 0 for a tree whose leaves have 32 bytes. It is needed because
+    leaves that were revealed in one tree could not be opened in a tree with leaves of another length.
+
     A root alone does not identify a tree, because a solver may post the same root for its step tree, for a
-    trace and for a value. So the key of a `PartialTree` includes the root of our own tree with which it is
-    compared. Leaves that were revealed in one tree could not be opened in a tree with leaves of another
-    length. So answers are kept apart by `bytes_total`: the bytes of a value, or 0 for a tree whose leaves have
-    32 bytes.
+    trace and for a value. So the key of a `PartialTree` also includes the root of our own tree with which it
+    is compared.
     """
 
     def __init__(self, kept: LeafStore | None = None) -> None:

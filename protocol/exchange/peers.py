@@ -91,8 +91,8 @@ class _File(Generic[Found_co]):
 
 
 class _Clients(AsyncExitStack):
-    """One HTTP client per place, for one request at a time. Each has its own permit, which limits the IP
-    addresses that it connects to.
+    """One HTTP client per place. A client runs one request at a time. It connects only to IP addresses that
+    the operator's rules allow for its place (`Reach.permit`).
     """
 
     def __init__(self, reach: Reach) -> None:

@@ -4,11 +4,13 @@
     tensors/<2 digits>/<root>       canonical bytes
     equivocations/<round>/<lane>/   announcements of two states of one round; they are not served
 
-An announcement is written after its tensors: for this lane, after all tensors of the state; for another lane,
-after the tensors of the message. So when an announcement is here, its message is here too, until the message
-is removed. This lane's last announcement of a trained round shows how far the lane has come. The announcement
-of the job's result is stored like that of a round after the last one. Rounds are counted from 0, so the
-number of that additional round is the job's number of rounds. The tensors of the result are not kept.
+The announcement of a trained round is written after its tensors. For this lane, these are all tensors of the
+state; for another lane, the tensors of the message. So if such an announcement is here, its message is here
+too, until the message is removed. This lane's last announcement of a trained round shows how far the lane has
+come.
+
+The announcement of the job's result has the job's number of rounds as its round number. No trained round has
+this number, because rounds are counted from 0. The tensors of the result are not kept.
 """
 
 from __future__ import annotations

@@ -1,17 +1,21 @@
-"""Estimates when a job of lanes ends, from its width, inner steps and density. Pure arithmetic on times and
-links.
+"""Estimates when a job of lanes ends, from its width W, its H inner steps per round, and its density. Pure
+arithmetic on times and links.
 
 The model: all lanes begin a round together. A lane first does all its computing: it absorbs, trains H inner
 steps, emits, keeps its state, and checks and keeps the others' messages. Then it fetches the messages of the
-other W - 1 lanes. A message passes between two lanes once both have computed. A lane's downlink passes W - 1
-messages. Its uplink passes W - 1 copies of the lane's own message, or a single copy to a bucket, which serves
-the message once it has received all of it. Messages on a link share the link's rate, so the last one ends at
-the same time as if they were sent one after another. A round ends when every link has passed its messages.
+other W - 1 lanes. So a lane's downlink passes W - 1 messages.
 
-This is exact if all lanes compute for the same time: each message then gets an equal share of both links that
-it uses, and the slowest link never waits for another. In addition, `QUESTIONS` round trips are counted. The
-model ignores that a lane that has all messages begins the next round before the others do. docs/lanes.md
-compares it with measurements over shaped links.
+Without a bucket, a message passes between two lanes once both have computed, and a lane's uplink passes W - 1
+copies of the lane's own message. With a bucket, the uplink passes a single copy, to the bucket, once the lane
+has computed. The bucket serves the message once it has received all of it. Messages on a link share the
+link's rate, so the last one ends at the same time as if they were sent one after another. A round ends when
+every link has passed its messages. The time of `QUESTIONS` round trips is added to each round of several
+lanes.
+
+The model is exact if all lanes compute for the same time: each message then gets an equal share of both links
+that it uses, and the slowest link never waits for another. The model ignores that a lane that has all
+messages begins the next round before the others do. docs/lanes.md compares the model with measurements over
+shaped links.
 """
 
 from __future__ import annotations

@@ -4,10 +4,13 @@ The state is the captured step's state, followed by:
 
 | tensor | type | what |
 |---|---|---|
-| lane.number | i32 [] | which lane; this and `key` differ between lanes before the first round |
+| lane.number | i32 [] | the lane's number |
 | lane.base | f32 [N] | during a round: the parameters with which all lanes began it; zeros between rounds |
 | lane.feedback | f32 [N] | error feedback: changes of the lane that no message has carried yet |
-| message.index, .value, .exponent, .count | `library.lanes` | the lane's last message, always the last tensors |
+| message.index, .value, .exponent, .count | see `library.lanes` | the lane's last message |
+
+The message's tensors are always the last of the state. Before the first round, the states of two lanes differ
+only in `lane.number` and in `key`, the captured step's key of random numbers.
 
 N is the number of trained parameters, padded to whole groups. The parameters form one row, in the state's
 order. Between rounds, the states of all lanes hold the same parameters, so lanes can be compared with each

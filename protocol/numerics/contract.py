@@ -1,7 +1,8 @@
 """Exact contractions: arithmetic.md section 4, by the kernels of section 8.
 
 `dot` is the primitive, from integers to integers. `contract` is the whole contraction in one call, with the
-same bits as `exponent`, `quantise`, `dot`, `round_scaled` in sequence. The caller chooses (px, py).
+same bits as `exponent`, `quantise`, `dot`, `round_scaled` in sequence. The caller of `contract` chooses to
+how many bits its two operands are quantised: `px` and `py`, each 13 or 20.
 """
 
 from __future__ import annotations

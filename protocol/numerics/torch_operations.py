@@ -12,8 +12,9 @@ from protocol.numerics.types import DType
 class TorchOperations:
     """`Operations` on torch tensors.
 
-    Callers make NaN canonical at the end, not after each operation. That is enough: an operation list uses
-    nothing of a NaN but its sign, and copies this sign only to another NaN.
+    Callers make NaN canonical at the end, not after each operation. That is enough, because in an operation
+    list the bits of a NaN affect only results that are NaN too. For example, a list may copy the sign of a
+    NaN, but only to another NaN.
     """
 
     def __init__(self, device: torch.device) -> None:

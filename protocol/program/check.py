@@ -38,7 +38,8 @@ def check(program: Program, max_depth: int = MAX_CALL_DEPTH) -> None:
 class _Checker:
     """One traversal of a program and its callees.
 
-    Each program is checked only once, beginning with its counts.
+    A program that is called several times is checked only once, except for the depth of the calls. The counts
+    of a program are checked first, because a program with wrong counts may have no id.
     """
 
     def __init__(self, max_depth: int) -> None:

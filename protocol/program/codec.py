@@ -1,6 +1,8 @@
-"""Reading and writing structure integers: big-endian, strict (encoding.md, head of the page).
+"""Reads and writes the integers that encoding.md calls structure integers: lengths, opcodes, shapes and
+attributes. They are big-endian.
 
-`types`, `instruction` and `program` define the meaning of the integers.
+A number out of range, a missing byte and a trailing byte raise `EncodingError`. `types`, `instruction` and
+`program` define the meaning of the integers.
 """
 
 from __future__ import annotations

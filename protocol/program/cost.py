@@ -49,12 +49,14 @@ operands, because possibly each of these elements is used only once.
 class Cost:
     """The cost of one run of a program, callees included.
 
-    `operations` is at least the cost of hashing one path of frames of a trace. A task's terms state the
-    `operations` of its step, so the terms alone give a bound on this hashing too.
+    `operations` is never less than the cost of hashing all values on one path of frames, which a trace in a
+    game does. A task's terms state the `operations` of its step. So the terms alone also bound the cost of
+    this hashing.
 
-    `peak_bytes` is the largest number of canonical bytes that are alive at the same time, inputs included, in
-    fast execution without fused kernels. An output lives from its instruction to the end of its frame. With
-    temporaries, primitives and kernels need up to five times as much (`protocol.tasks.bundles.limits`).
+    `peak_bytes` is the largest number of bytes that are in use at the same time, in fast execution without
+    fused kernels. It counts the canonical bytes of live values, inputs included. While a `dot` runs, it also
+    counts the padding of the packed operands. An output lives from its instruction to the end of its frame.
+    With temporaries, primitives and kernels need up to five times as much (`protocol.tasks.bundles.limits`).
 
     `traced_bytes` are the bytes that a full trace hashes: those of all values of the frame and of all frames
     below it.

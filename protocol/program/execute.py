@@ -39,9 +39,10 @@ Never writes to the operands. Raises `NumericsError` for operands that it does n
 class Fusion:
     """Instructions of a frame that fast execution may run as one, with the same bits.
 
-    `run` replaces the instructions `numbers`. It runs in place of instruction `at`, when all `operands` are
-    available. Of the values that the replaced instructions make, other instructions read only `results`.
-    `ready` says whether the fusion can run now.
+    `numbers` are the instructions that are replaced. `run` is called in place of instruction `at`, where all
+    `operands` are available. `operands` and `results` are trace leaves: what `run` takes and what it returns.
+    Other instructions read no value of the replaced instructions except `results`. `ready` says whether the
+    fusion can run now.
     """
 
     numbers: frozenset[int]
@@ -97,8 +98,8 @@ class Evaluator(Protocol):
 class Interpreter:
     """The honest evaluator. `kernels` maps program ids to kernels. Constants are made on `device`.
 
-    With `fuse`, `run` on a CPU uses the program's fusions if all of them are ready; `results` is not called
-    for the instructions that they replace.
+    With `fuse`, an interpreter whose device is a CPU runs the fusions of a frame if all of them are ready. It
+    then does not call `results` for the instructions that these fusions replace.
     """
 
     def __init__(

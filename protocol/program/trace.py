@@ -34,9 +34,9 @@ The values of a step of an 11M-parameter GPT on 2,048 tokens need about 2 GiB.
 class Trace:
     """One run of one program. Make it with `trace`.
 
-    `roots[leaf]` is the tensor root of value `leaf`. Up to `keep` bytes of values stay in memory, the
-    earliest first; inputs do not count. Other values are computed again on demand, from the nearest kept
-    values.
+    `roots[leaf]` is the tensor root of value `leaf`. Values stay in memory in the order in which they are
+    computed, each one only if it still fits in `keep` bytes. Inputs always stay, and do not count. Other
+    values are computed again on demand, from the nearest kept values.
     """
 
     def __init__(

@@ -1,6 +1,8 @@
-"""The type of a value: element type and shape, chunks, encoding (encoding.md section 1), and broadcasting.
+"""The type of a value, which is its element type and its shape; encoding.md section 1.
 
-`protocol.numerics.types` converts tensors to canonical bytes.
+A `TensorType` also gives the number of chunks of a value, and has an encoding. The functions of this module
+compute with shapes, indices and strides, for example for broadcasting. `protocol.numerics.types` converts
+tensors to canonical bytes.
 """
 
 from __future__ import annotations

@@ -137,11 +137,12 @@ class CudaIntMM(Int8):
 
 
 class _Slices:
-    """An operand [… R, K], cut into slices on its device. `data` holds the slices, i8 [count, batch, R,
-    padded].
+    """An operand [… R, K], cut into slices on its device.
 
-    `exponents` holds the exponents if they were given, otherwise the largest magnitude of each row. It is not
-    used if the operand consists of integers.
+    `data` holds the slices, i8 [count, batch, R, padded]. `count` is the number of slices of an element, and
+    `padded` is K rounded up to a multiple of TERMS; the added terms are zeros. `exponents` has one i32 per
+    row: the row's exponent if exponents were given, otherwise the bits of the row's largest magnitude. It is
+    not used if the operand consists of integers.
     """
 
     def __init__(self, x: Tensor, p: int, e: Tensor | None, batch: torch.Size) -> None:

@@ -1,8 +1,10 @@
 """`tanh` and `sigmoid` as fixed lists of section-2 operations: arithmetic.md section 6.
 
-Both are quotients of expressions in e^y = 2^n (1 + p), with p = e^r - 1 on |r| <= ln(2)/2. e^y itself is
-never rounded: numerators and denominators are sums of 2^n, 2^n p and a constant, ordered so that only the
-last addition of each costs half an ulp.
+Both are quotients in which e^y occurs, with y = -2 |x| for `tanh` and y = -x for `sigmoid`. Let n be the
+integer nearest to y / ln 2, and r = y - n ln 2, so |r| <= ln(2)/2. Then e^y = 2^n (1 + p) with p = e^r - 1.
+e^y itself is never rounded: both denominators, and the numerator of `tanh`, are sums of 2^n, 2^n p and a
+constant (for `sigmoid`, all times 2^-32). The sums are ordered so that only the last addition of each costs
+half an ulp.
 """
 
 from __future__ import annotations

@@ -75,13 +75,16 @@ class Forward:
 class Backward:
     """Operands of the backward pass, which gives the gradients of the values, the queries and the keys.
 
-    `g` is the gradient of the forward pass's result. S is the gradient of the softmax's operand, with
-    `changes` applied to this gradient. Each pair in the column "bits" has the number of bits of the product's
-    left factor, then that of its right factor.
+    `g` is the gradient of the forward pass's result, and P is the softmax's result. S is the gradient of the
+    softmax's operand, after `changes` were applied to this gradient. Each product contracts the last axes of
+    its two factors. `g_v`, `k_q` and `q_k` are separate operands, because a program may multiply by any
+    tensors. In an ordinary backward pass, they are the transposes of g, k and q.
+
+    A pair in the column "bits" has the number of bits of the left factor, then that of the right factor.
 
     | gradient of | product | bits |
     |---|---|---|
-    | P [… M, N] | g [… M, E] with v [… N, E] | `of_p` |
+    | dropout(P) [… M, N] | g [… M, E] with v [… N, E] | `of_p` |
     | values [… N, E] | dropout(P)^T with g_v [… E, M] | `of_v` |
     | queries [… M, D] | S with k_q [… D, N] | `of_q` |
     | keys [… N, D] | S^T with q_k [… D, M] | `of_k` |

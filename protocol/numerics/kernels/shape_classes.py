@@ -51,7 +51,7 @@ class Layout(NamedTuple):
 
 
 class Tiling(NamedTuple):
-    """The sizes at which a kernel takes another path; tiles are in ascending order."""
+    """The sizes at which a kernel takes another path. The tiles along an axis are in ascending order."""
 
     rows: tuple[int, ...]
     """Tiles along M. For example, (12, 120) means panels of 12 rows, with ten panels packed together."""

@@ -7,10 +7,13 @@ section 6.
 | `gelu`, `tanh=True` | 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) |
 | `silu` | x sigmoid(x) |
 
-Every product and sum is rounded, in the order of the code below; constants are rounded to f32. Each formula
-is written once. It takes two namespaces, one of operations and one of elementary functions, so that it has
-two uses. In the body of a library function, it calls the elementary functions. A kernel runs compiled code
-for it, or merges it and the lists of its elementary functions into a single list, and evaluates that.
+Every product and sum is rounded, in the order of the code below; constants are rounded to f32.
+
+Each formula is written once, as a Python function that takes two namespaces: one of elementary functions and
+one of operations. So the formula can be used in two ways. With `CALLS` and a builder, it is the body of a
+library function, and its elementary functions are calls in a program. With the lists of
+`numerics.elementary`, it is one longer list of operations. A kernel runs compiled code for the formula or, if
+no compiled code may be used, evaluates this list.
 """
 
 from __future__ import annotations

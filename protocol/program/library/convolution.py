@@ -7,8 +7,8 @@
 | `conv_grad_weight` | g, x | [O, C/G, KH, KW] | gradient, the other | channel of g, channel of x |
 
 `px` and `py` are the numbers of bits to which the two operands are quantised; the column says which operand
-has `px` bits, then which has `py`. Each is 13 or 20; `capture.analysis.roles` chooses them by role
-(arithmetic.md section 4). Bundles that follow version 1 of the table of roles do not state the bits: there
+has `px` bits, then which has `py`. Each is 13 or 20; `capture.analysis.roles` chooses them by the table of
+roles in arithmetic.md section 4. Bundles that follow version 1 of this table do not state the bits: there
 they are 13 x 13, or 20 x 13 for a weight gradient.
 
 The exponent groups of x and g are whole samples (forward, input gradient) or whole channels (weight
@@ -16,10 +16,11 @@ gradient). So each element is quantised once, not once per window, and windows c
 same reason, a NaN in a sample makes the sample's whole result NaN. A row of w is one output channel forward,
 and one input channel for the input gradient.
 
-A transposed convolution is `conv_grad_input` forward and `conv` backward. Its weight gradient is
-`conv_grad_weight` with the gradient passed as x, so the windows are those of the gradient. The flag
-`gradient_in_windows` marks this case. In `conv_grad_weight`, `px` are always the bits of the gradient, which
-is g without the flag and x with it. `py` are the bits of the other operand.
+A transposed convolution uses `conv_grad_input` forward, and `conv` for the gradient of its input. Its weight
+gradient uses `conv_grad_weight` with the two operands exchanged: g is the input of the transposed
+convolution, and x, from which the windows are taken, is the gradient of its result. The flag
+`gradient_in_windows` marks this case. In `conv_grad_weight`, `px` is always the number of bits of the
+gradient, which is g without the flag and x with it. `py` is that of the other operand.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Primitive:
 @dataclass(frozen=True, kw_only=True)
 class Reduction(Primitive):
     """A primitive that reduces rows. Each block of a row gives one word, and these words are folded into an
-    element ("Block results").
+    element (encoding.md section 3, "Block results").
 
     - `blocks(instruction)` is the number of blocks of a row, 1 if the row fits a chunk. A block that
       cannot affect an element reads nothing.

@@ -1,4 +1,4 @@
-"""SHA-256 (FIPS 180-4) of many messages of equal length in parallel, one per lane.
+"""SHA-256 (FIPS 180-4) of many messages of equal length in parallel. A Triton program hashes LANES messages.
 
 Words are u32. The compiler does not unroll loops by itself, so sixteen rounds are written out, in a loop that
 runs four times.
