@@ -302,8 +302,8 @@ def _all_traced(
 def _bounds_of_shared(
     phases: Sequence[Phase], traced: Sequence[TracedStep | None], data: _Data, told: _Options
 ) -> dict[int, dict[str, Interval]]:
-    """By a phase's place, for the phases that could be traced: bounds of the integer buffers that more than one
-    phase writes, whenever this phase acts.
+    """Bounds of the integer buffers that more than one phase writes. There is one mapping for each phase that
+    could be traced, by the phase's place. Its bounds hold whenever this phase acts.
     """
     whole = {place: step for place, step in enumerate(traced) if step is not None}
     units = [_units(step, told) for step in whole.values()]
@@ -377,7 +377,7 @@ def _updates(
 
 def _training(model: nn.Module, phase: Phase) -> AbstractContextManager[None]:
     """A context in which only the parameters of the phase's optimiser are trainable. It freezes nothing for
-    the unnamed phase of `capture`, whose optimiser must hold all trainable parameters.
+    the unnamed phase of `capture`, whose optimiser must hold all trainable parameters that the loss reaches.
     """
     return training_only(model, phase.optimizer) if phase.name else nullcontext()
 

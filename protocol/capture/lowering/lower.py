@@ -60,8 +60,8 @@ def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> 
 
 
 def without_rule(graph: torch.fx.Graph) -> list[Problem]:
-    """A problem for each operation that has no rule, unless the operation will be expanded or its result is
-    not used.
+    """A problem for each operation that has no rule or uses a generator, unless the operation will be
+    expanded or its result is not used.
 
     If the graph is finished, dead code is removed from it first.
     """

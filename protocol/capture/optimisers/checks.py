@@ -33,8 +33,9 @@ CYCLED: Final = {"momentum", "betas"}
 
 
 def require_phases(phases: Sequence[Phase], steps: int) -> None:
-    """Refuse an empty list of phases, names that occur twice or are unusable for metrics, and phases that
-    act in none of the `steps` steps.
+    """Refuse an empty list of phases, names that occur twice or are unusable for metrics, and phases that act
+    in none of the `steps` steps. `every` must be a whole number of at least 1, and `first` a whole number of
+    at least 0.
     """
     if not phases:
         raise CaptureError([Problem("there are no phases", "pass at least one")])
@@ -157,7 +158,7 @@ def require_same_parameters(
     parameters: Mapping[str, nn.Parameter], reached: Collection[str], optimizer: Optimizer
 ) -> None:
     """Refuse a parameter among `reached` that is in no group, a parameter that is listed twice, and a group
-    that holds a tensor other than the model's parameters.
+    that holds a tensor other than `parameters`. Tensors that do not require gradients are ignored.
     """
     listed = Counter(id(p) for group in optimizer.param_groups for p in group["params"] if p.requires_grad)
     held = listed.keys()
@@ -179,8 +180,9 @@ def require_same_parameters(
 
 
 def require_still_frozen(model: nn.Module, thawed: Collection[str], optimizer: Optimizer) -> None:
-    """Refuse a step that sets `requires_grad` of a frozen parameter that the optimiser holds: torch would train it
-    from then on. `thawed` has the places of such parameters in the model.
+    """Refuse a step that sets `requires_grad` of a frozen parameter that the optimiser holds, because torch
+    would train the parameter from then on. `thawed` has the places in the model of all frozen parameters for
+    which the step sets `requires_grad`.
     """
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     own = dict(model.named_parameters(remove_duplicate=False))

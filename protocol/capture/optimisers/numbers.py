@@ -60,8 +60,9 @@ def tensors_as_numbers(optimizer: Optimizer) -> Iterator[None]:
 
 @contextmanager
 def _without_hashes(optimizer: Optimizer) -> Iterator[None]:
-    """Refuse to hash a tensor in place of a number inside the context, because a set or dict of numbers does
-    not find it. Parameters are hashed, as keys of the state; so is any tensor that torch's own code hashes.
+    """Inside the context, refuse to hash a tensor without axes. It may stand for a number, and a set or dict
+    of numbers would not find it. A parameter may be hashed, as a key of the state, and torch's own code may
+    hash any tensor.
     """
     plain = Tensor.__hash__
 

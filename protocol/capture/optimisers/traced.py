@@ -337,7 +337,9 @@ def _is_number(x: Any) -> bool:
 
 
 def _is_constant(x: Any) -> bool:
-    """Whether a value that is not a tensor can never change in place. A container can, and so can most objects."""
+    """Whether a value that is not a tensor can never change in place. Containers can, except tuples of values
+    that cannot, and so can most objects.
+    """
     if isinstance(x, tuple):
         return all(map(_is_constant, x))
     return isinstance(x, (*LEAVES, torch.dtype, torch.device))

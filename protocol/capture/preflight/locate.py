@@ -185,9 +185,9 @@ def _norm(x: Tensor) -> float:
 
 
 def _error(ours: Tensor, true: Tensor) -> float:
-    """The norm of the error; infinite if `ours` and `true` differ in which elements are finite. For integers
-    and bools, the error is the number of wrong elements. It is compared with `_norm`, which for these types
-    is the number of all elements.
+    """The norm of the error; infinite if `ours` and `true` differ in which elements are finite. Elements of
+    `true` that exceed the largest f32 do not count as finite. For integers and bools, the error is the number
+    of wrong elements. It is compared with `_norm`, which for these types is the number of all elements.
     """
     if not true.is_floating_point():
         return float((ours.long() != true.long()).sum())

@@ -59,7 +59,7 @@ class Draws:
         self._next = 0
 
     def __bool__(self) -> bool:
-        """Whether the step draws any random numbers."""
+        """Whether the graph has any of the operations in `RANDOM`."""
         return bool(self._draws)
 
     def draw(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -57,7 +57,7 @@ class Preflight:
 
     @property
     def traced(self) -> TracedStep:
-        """The graph of the step's only part."""
+        """The traced step of the only part."""
         return self.part.traced
 
     def run(self) -> Report:
@@ -220,11 +220,12 @@ class Preflight:
 
 
 def require_same_after_others(preflights: Mapping[str, Preflight], restore: Callable[[], None]) -> None:
-    """Refuse a step in which the results of a phase in torch depend on what another phase leaves in Python, such
-    as a flag of the model. `preflights` are by phase; `restore` sets Python's state back to that before any step.
+    """Refuse a step in which the results of a phase in torch depend on what another phase leaves in Python,
+    such as a flag of the model. `preflights` are by phase name. `restore` sets Python's state back to what it
+    was before any step.
 
-    Each phase is run as the first of all, after each other phase, and after a whole step. Results are compared
-    bit for bit. If the code cannot be repeated exactly, nothing is refused here.
+    Each phase is run before all others, after each other phase alone, and at its place in a second step.
+    Results are compared bit for bit. If the code cannot be repeated exactly, nothing is refused here.
     """
 
     def results(name: str, *earlier: str) -> Results:

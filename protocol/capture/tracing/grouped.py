@@ -25,7 +25,8 @@ def grouped_product(
 ) -> Tensor:
     """x times y, divided into groups. The groups consist of rows of x, of columns of y, or of the terms that
     are summed; `offs` holds their ends. Each group of rows or columns is multiplied by a matrix that belongs
-    to the group. Each group of terms gives a separate product.
+    to the group. Each group of terms gives a separate product. Without `offs`, x and y hold one matrix per
+    group.
 
     Every row or column is multiplied by the matrices of all groups, and then only the product with the matrix
     of its group is kept, so that no shape depends on the data. Results for rows or columns after the last

@@ -64,9 +64,8 @@ class _Watched(torch.Generator):
         return super().set_state(new_state)
 
     def _refuse(self) -> None:
-        """Raise the refusal of the first refused call, also at later calls. `fork_rng` makes such a later
-        call: after a refusal inside it, it restores the state as it exits. So the same refusal is raised
-        again.
+        """Raise the refusal of the first refused call, also at later calls. Such a later call comes from
+        `fork_rng`, which restores the state when its block ends, even if a call in the block was refused.
         """
         self._refusal = self._refusal or seeded(source_here())
         raise CaptureError([self._refusal])

@@ -204,8 +204,8 @@ def traceback_of(error: BaseException) -> str:
 
 
 def is_of_the_step(error: BaseException) -> bool:
-    """Whether the error was raised by the submitter's code, or by torch, which may call that code. False for
-    errors of `capture`.
+    """Whether the error was raised by the submitter's code, or by a library such as torch. False if it was
+    raised by code of `capture`.
     """
     *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
     return not innermost.f_code.co_filename.startswith(HIDDEN[1])

@@ -99,8 +99,9 @@ def trace_step(
     Raises `TraceError` for control flow or shapes that depend on data, results that are not f32 scalars,
     unsupported writes, and errors that the step itself raises. `model_refused` says that the checks of
     `inputs` have already refused the model. Then `TraceError` is always raised, but an error that the step
-    itself raises is not reported. It may follow from the refusal: here, the model is given f32, and a model
-    of another type may fail on f32. No tensor literal gets a name in `taken`.
+    itself raises is not reported. Such an error may follow from what was refused: the trace converts all
+    floats of the model to f32, on which code for another type may fail. No tensor literal gets a name in
+    `taken`.
     """
     problems = Problems()
     step = StepModule(model, objective)
@@ -236,8 +237,8 @@ def _contents(x: Tensor) -> Tensor:
 
 def _after(name: str, old: Tensor, where: Mapping[str, str], after: Mapping[str, Tensor]) -> Tensor:
     """The tensor that holds the buffer `name` after the step: `old`, or another tensor if the model replaced
-    it. The keys of `where` and `after` are places in the model. `where` has the names of the tensors there;
-    `after` has the tensors there after the step.
+    it. `where` maps places in the model to names of tensors. `after` maps places to the buffers that are
+    there after the step.
     """
     new, *others = [after.get(place, old) for place, of in where.items() if of == name]
     require_one_replacement(name, new, others)

@@ -109,7 +109,9 @@ def elu_grad(
     of_result: bool,
     x: View,
 ) -> View:
-    """g times the slope of `elu`, computed from its operand or, for the in-place form, from its result."""
+    """g times the slope of `elu`. x is the operand of `elu` or, if `of_result` (the in-place form), its
+    result.
+    """
     b = lowering.builder
     values, above_g = lowering.operand(x, DType.F32), g.broadcast(b)
     factor = float(alpha) * float(scale) * float(input_scale)
@@ -148,7 +150,7 @@ def glu_grad(lowering: Lowering, _: torch.fx.Node, g: View, x: View, axis: int) 
 
 @lowers(aten.log_sigmoid_forward.default)
 def log_sigmoid(lowering: Lowering, _: torch.fx.Node, x: View) -> tuple[View, View]:
-    """min(x, 0) - log(1 + exp(-|x|)), and x as the buffer that torch keeps for the gradient."""
+    """min(x, 0) - log(1 + exp(-|x|)), and x in place of the buffer that torch keeps for the gradient."""
     b = lowering.builder
     values = require_f32(x).elements(b)
     return View.of(b.sub(b.minimum(values, f32(lowering, 0.0)), _tail(lowering, values))), x

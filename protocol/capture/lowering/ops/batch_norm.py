@@ -63,7 +63,9 @@ def batch_norm_plain(
     momentum: float,  # noqa: ARG001 - what is written arrives as `_native_batch_norm_legit_functional`
     eps: float,
 ) -> Normalised:
-    """Batch norm with the running statistics, or with the batch's statistics if there are no running ones."""
+    """Batch norm with the running statistics, or with the batch's statistics if there are no running ones.
+    Raises `Unsupported` for training with running statistics.
+    """
     if mean is None or variance is None:
         return _by_batch(lowering, x, gain, bias, None, 0.0, eps)
     if training:

@@ -70,8 +70,8 @@ def dot(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
 
 
 def _product(lowering: Lowering, node: torch.fx.Node, x: View, y: View, bias: View | None = None) -> View:
-    """x times y, plus the row `bias` if there is one, in the node's shape. The layouts of the operands
-    determine the library function.
+    """x times y, plus the row `bias` if there is one, in the node's shape. `_function` chooses the library
+    function.
     """
     b = lowering.builder
     px, py = lowering.roles.bits(node)

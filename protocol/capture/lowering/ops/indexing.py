@@ -101,7 +101,7 @@ def gather(
     *,
     sparse_grad: bool = False,  # noqa: ARG001
 ) -> View:
-    """x[…, chosen[…, k, …], …]: `chosen` gives the index along one axis."""
+    """Element […, k, …] of the result is x[…, chosen[…, k, …], …]. `chosen` gives the index along `axis`."""
     if not x.shape:  # the only index is 0
         return shaped(lowering, node, x)
     b = lowering.builder

@@ -21,8 +21,8 @@ aten = torch.ops.aten
 def pieces(
     lowering: Lowering, node: torch.fx.Node, x: View, sizes: int | Sequence[int] = 0, axis: int = 0
 ) -> tuple[View, ...]:
-    """Adjacent views along an axis: slices for a split, single places for `unbind`. The axis of an `unbind`
-    arrives as `sizes`.
+    """The parts of x along an axis, in order, as views. A split gives slices. `unbind` gives one view per
+    index, without the axis. The axis of an `unbind` arrives as `sizes`.
     """
     b = lowering.builder
     if node.target is aten.unbind.int:

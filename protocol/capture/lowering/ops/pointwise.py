@@ -195,7 +195,9 @@ def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> V
 
 
 def _is_power_of_two(y: Operand) -> bool:
-    """Whether y is a constant power of two, of either sign. Dividing f32 by it rounds only subnormal quotients."""
+    """Whether y is a constant power of two, of either sign. Dividing an f32 by it is exact, unless the
+    quotient underflows or overflows.
+    """
     return not isinstance(y, View) and math.frexp(abs(y))[0] == 0.5
 
 

@@ -73,7 +73,9 @@ def dropout_grad(lowering: Lowering, _: torch.fx.Node, g: View, mask: View, scal
 
 
 def _mask(lowering: Lowering, node: torch.fx.Node, p: float) -> View:
-    """An f32 mask in the shape of the node's first result, in which each element is 1 with probability p."""
+    """An f32 mask in the shape of the node's first result. Each element is 1 with probability p, rounded down
+    to a multiple of 2^-32, else 0.
+    """
     if not 0.0 <= p <= 1.0:
         raise Unsupported(f"with probability {p}", "use one from 0 to 1")
     value = node.meta["val"]
@@ -94,8 +96,8 @@ def _mask(lowering: Lowering, node: torch.fx.Node, p: float) -> View:
 
 
 def _draw(lowering: Lowering, node: torch.fx.Node, below: int | None) -> Draw:
-    """The node's draw. Raises `Unsupported` if the node is in a part of the forward pass that the backward
-    pass runs again.
+    """The node's draw. Raises `Unsupported` if the node belongs to the backward pass, as in a checkpoint that
+    runs a part of the forward pass again.
     """
     if node.meta.get(BACKWARD_KEY):
         raise Unsupported(

@@ -156,8 +156,8 @@ def cumulative_sum(
     *,
     dtype: torch.dtype | None = None,  # noqa: ARG001
 ) -> View:
-    """Running sums. Each sum of floats is computed exactly, with one exponent per row, and then rounded once;
-    a sum of integers is exact.
+    """Running sums. Each sum of floats is an exact fixed-point sum, with one exponent per row, and is rounded
+    once; a sum of integers is exact.
     """
     b = lowering.builder
     if not x.shape:

@@ -42,8 +42,8 @@ def zero(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> V
 
 @lowers(aten.empty_like.default, aten.empty.memory_format)
 def empty(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View | None:  # noqa: ARG001
-    """None for an uninitialised tensor, as `torch.empty` makes it, if it is overwritten completely before it
-    is read. Otherwise raises `Unsupported`.
+    """None for an uninitialised tensor, such as one of `torch.empty`, if every operation that takes the
+    tensor overwrites all its elements. Otherwise raises `Unsupported`.
 
     Uninitialised tensors that are written part by part have already been replaced by zeros, in
     `expansion.empties`.
