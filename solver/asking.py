@@ -18,7 +18,7 @@ ORDERED: Final = {"pause": Mode.PAUSED, "resume": Mode.WORKING, "drain": Mode.DR
 
 
 def status(home: Home, as_json: bool) -> None:
-    """Print the node's status. Raises ControlError, OrdersError."""
+    """Print the node's status. Raises ControlError, OrdersError, HomeError."""
     output = Output("solver status", as_json)
     try:
         answer = ask(home, "status")
@@ -46,7 +46,7 @@ def status(home: Home, as_json: bool) -> None:
 def order(home: Home, what: str, as_json: bool, wait: bool = False) -> None:
     """Give the running node an order. If no node is running, the order is kept for the next start, except
     `stop`, which raises NotRunning. With `wait`, return when the node has ended. Raises ControlError,
-    OrdersError.
+    OrdersError, HomeError.
     """
     output = Output(f"solver {what}", as_json)
     try:

@@ -97,7 +97,7 @@ class Assignment:
 
         If the market refuses the run because of what was committed, `refused` has the error, and nothing more
         is sent for the task. Raises the error that ended the training; the next tick restarts the training
-        from the last checkpoint.
+        from the last checkpoint. Also raises the error with which a commitment could not be sent.
         """
         self.failed_after = 0.0
         if self.refused is not None:
@@ -203,8 +203,8 @@ class Assignment:
             raise failure
 
     def _release(self) -> None:
-        """Release the initial state and the executor, which holds a GPU's copy of the dataset and the
-        recorded step. During the audit, which takes days, only games and questions need a state and an
+        """Release the initial state and the executor. On a GPU, the executor holds a copy of the dataset and
+        the recorded step. During the audit, which takes days, only games and questions need a state and an
         executor, and each of their replays makes new ones.
         """
         self._bundle = self._executor = None

@@ -60,7 +60,8 @@ class Assignments:
 
     def load(self, task: int) -> Assignment:
         """Load a task's assignment now. `get` calls this on another thread, because the bundle may have to be
-        fetched, and the first task of a process loads torch. Raises BundleError.
+        fetched, and the first task of a process loads torch. Raises BundleError, ChainError,
+        OSError.
         """
         load_torch()
         from solver.assignment import Assignment

@@ -155,10 +155,10 @@ class Auction:
         return then == self._occupied(task) and any(then) and self._context.client.now() <= until
 
     def _occupied(self, task: int) -> tuple[list[int], int]:
-        """Two results: the taken tasks, and the number of other tasks, among those that this solver has taken
-        or may win, whose bundles this process has not read. Tasks under other contracts are included in that
-        number. Until a task's bundle is read, its games are assumed to need the most work that its terms
-        allow, and no memory counts as free on a device where the task may be.
+        """Two results. The first is the taken tasks. The second is a number of tasks other than `task`: this
+        solver has taken them or may win them, and this process has not read their bundles. Tasks under other
+        contracts are included in that number. Until a task's bundle is read, its games are assumed to need
+        the most work that its terms allow, and no memory counts as free on a device where the task may be.
         """
         traces, held = self._context.traces, self._context.held
         unknown = sum(
@@ -289,8 +289,8 @@ class Auction:
         raise (_NotNow if passing else _NotWorth)(refusal.reason)
 
     def _require_eligible(self, terms: Terms) -> None:
-        """Refuse a task for which this solver would not be paid, because the task's seats would stay empty or
-        be taken only by the submitter's accounts, which may stay silent. Raises _NotWorth.
+        """Refuse a task for which this solver might not be paid. Either the task's seats might stay empty, or
+        only the submitter's accounts, which may stay silent, might take them. Raises _NotWorth.
         """
         client, settings = self._context.client, self._context.settings
         chain_id = client.connection.chain_id

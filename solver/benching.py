@@ -22,8 +22,8 @@ from solver.settings import SolverSettings
 
 def bench(home: Home, flags: Mapping[str, object], as_json: bool) -> None:
     """Measure all training devices, and save each measurement before the next device is measured. Raises
-    SettingsError, MeasuringError, MeasuredError, DeviceError, SelfCheckError; the devices not yet measured
-    then keep their previous measurements.
+    SettingsError, HomeError, MeasuringError, MeasuredError, DeviceError, SelfCheckError. The devices not yet
+    measured then keep their previous measurements.
     """
     settings = load(SolverSettings, "solver", home.config, flags)
     self_check()

@@ -126,7 +126,8 @@ class Bookkeeper:
     # ------------------------------------------------------------------ coin
 
     def _spent(self, entries: Sequence[Entry], final: int) -> tuple[list[Spent], int]:
-        """The mined transactions in blocks up to the final one, and the first nonce whose outcome is not
+        """Two results. The first is the transactions to book: they were mined in blocks up to the final one,
+        belong in this ledger, and are not booked yet. The second is the first nonce whose outcome is not
         known.
         """
         done = {one.nonce for one in self._database.spent(min((entry.nonce for entry in entries), default=0))}

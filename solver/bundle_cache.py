@@ -39,7 +39,7 @@ REFETCH_SECONDS = 60.0
 
 
 def task_bundle(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS) -> Bundle:
-    """The task's bundle, from disk or, within `seconds`, from the submitter. Raises BundleError."""
+    """The task's bundle, from disk or, within `seconds`, from the submitter. Raises BundleError, OSError."""
     load_torch()
     kept, candidate = _folders(context, terms)
     if (candidate / MANIFEST).is_file() and not (kept / MANIFEST).is_file():
@@ -58,8 +58,9 @@ def is_here(context: Context, terms: Terms) -> bool:
 def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
     """Fetch the bundle of a task that may be bid on, check it, and estimate its program's costs. Raises
     OSError, MemoryError, ChainError, and, if the task cannot be bid on, BundleError. The BundleError is
-    NoRoomYet if the bundle does not fit on the disk while other candidates are there, and TensorsTooLarge if
-    it does not fit although no others are there.
+    NoRoomYet if the bundle does not fit on the disk beside other fetches, or beside other candidates that may
+    soon make room. Otherwise, it is TensorsTooLarge if the bundle does not fit on the disk or exceeds the
+    limits on all bundles (`Context.limits`).
     """
     load_torch()
     from protocol.execution.replay import Work
@@ -124,7 +125,7 @@ def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:
 
 def _others_lie_here(context: Context, terms: Terms) -> bool:
     """Whether the folder of candidates has a bundle that may soon make room: it is neither for these terms
-    nor needed by a standing bid or a won task. Soon, either this bundle is deleted or its task is bid on.
+    nor needed by a standing bid or a won task. Soon, such a bundle is deleted or its task is bid on.
     """
     tasks = context.database.live(Stage.BID, Stage.TRAINING, Stage.SUBMITTED)
     needed = {terms.bundle_hash.hex(), *(context.terms(task).bundle_hash.hex() for task in tasks)}

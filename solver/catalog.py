@@ -92,8 +92,8 @@ class Catalog:
         return self._run_stores.get(task)
 
     def replay(self, run_store: RunStore) -> Replay:
-        """The replay that answers questions about a served task. At any time only one thread may use a
-        replay, whichever task the replay is of.
+        """The replay that answers questions about a served task. Only one thread at a time may use a replay,
+        even if the replays are of different tasks.
 
         Only the last replay is kept, because each may hold two frames, and a frame holds all values of a
         step.

@@ -185,7 +185,8 @@ def withdraw(
 ) -> None:
     """Take all free tokens out of the vault, including those kept for the stake of a task in training;
     `solver run` brings them in again. Also take out the coin earned by answering in games. Refused while
-    `solver run` runs with the account and this home folder; with another one, do not use it meanwhile.
+    `solver run` runs with the account and this home folder. Do not use it while `solver run` runs with the
+    account and another home folder.
     """
     from protocol.node.output import Output
     from protocol.node.party.connection import connect_by

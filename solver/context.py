@@ -144,7 +144,7 @@ class Context:
             self.speeds.expect(program.id, speed)
 
     def in_turns(self, executor: Executor, task: int, terms: Terms) -> InTurns:
-        """A task's executor whose steps wait for their turn on the task's device, and are timed."""
+        """A task's executor whose steps wait for turns on the task's device. Steps on the CPU are timed."""
         note = self.speeds.of(terms.program_id, terms.step_operations)
         return InTurns(executor, self.turns, note, device=self.places.of(task))
 

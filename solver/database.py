@@ -176,7 +176,7 @@ class Database(NodeDatabase):
         self._execute("DELETE FROM checkpoints WHERE task = ?", (task,))
 
     def booked(self) -> Booked | None:
-        """How far the ledger goes; None before it has any entry."""
+        """How far the ledger goes; None before the first `book`."""
         return next((Booked(*row) for row in self._execute("SELECT block, time, nonce FROM booked")), None)
 
     def book(self, flows: Iterable[Flow], spent: Iterable[Spent], upto: Booked) -> None:
@@ -204,7 +204,7 @@ class Database(NodeDatabase):
         ]
 
     def spent(self, nonce: int = 0) -> list[Spent]:
-        """The account's transactions from a nonce on, in their order."""
+        """The transactions in the ledger from a nonce on, in the order of their nonces."""
         rows = self._execute("SELECT * FROM spent WHERE nonce >= ? ORDER BY nonce", (nonce,))
         return [
             Spent(

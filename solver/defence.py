@@ -99,7 +99,9 @@ class Defence:
         self._thread.start()
 
     def close(self) -> None:
-        """End after the present step; transactions already sent are in the journal."""
+        """End after the present `tick`. Once the turns are closed (`Turns.close`), the tick takes no further
+        turn, but still completes and sends the present answer. Sent transactions are in the journal.
+        """
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -380,7 +382,7 @@ class Defence:
         self._sent[number] = list(zip(moves, sent, strict=True))
 
     def _close(self, number: int) -> None:
-        """Stop watching a game. If this was the last watched game of its task, the task's replays are
+        """Stop watching a game. If this was the last watched game of its task, the task's replay is
         released too.
         """
         del self._open[number]

@@ -52,7 +52,7 @@ class Ledger:
 
 
 def earnings(home: Home, month: str | None, as_csv: bool, as_json: bool) -> None:
-    """Print the earnings. Raises SettingsError, DatabaseError."""
+    """Print the earnings. Raises SettingsError, DatabaseError, HomeError."""
     if month is not None and not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", month):
         raise SettingsError("--month", expected="a year and a month, such as 2026-11", got=repr(month[:20]))
     if as_csv and as_json:
@@ -77,7 +77,7 @@ def earnings(home: Home, month: str | None, as_csv: bool, as_json: bool) -> None
 
 
 def read(home: Home) -> Iterator[Ledger]:
-    """All ledgers of a home folder. Raises DatabaseError."""
+    """All ledgers of a home folder. Raises DatabaseError, HomeError."""
     for file in files(home):
         if Database.market_of(file) is None:
             continue

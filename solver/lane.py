@@ -76,7 +76,7 @@ def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: 
     the error: without this lane's announcements the others would not find the lane at fault.
 
     Raises `JobError`, `BundleError`, `LanesError`, `MessageError`, `AccountError`, `PublicPlaceError`,
-    `LaneRunning`.
+    `LaneRunning`, `DeviceError`, `SelfCheckError`, and the errors of `Serving`.
     """
     stop = Stop()
     stop.on_signals()

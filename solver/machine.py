@@ -50,7 +50,9 @@ class Machine:
         return UNMEASURED if self.source == "none" else ""
 
     def rates(self, programs: Mapping[bytes, float]) -> Rates:
-        """The rates of this machine. `programs` are the measured operations a second of programs, by id."""
+        """The rates of this machine. `programs` are the operations a second of programs, by id: measured or,
+        until then, expected.
+        """
         return Rates(self.least, self.hashing, programs, self.files)
 
     def hopes(self, programs: Mapping[bytes, float]) -> Rates:

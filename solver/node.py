@@ -164,8 +164,8 @@ class SolverNode(Node):
     def run(self, once: bool = False) -> ExitCode:
         """Run until stopped or drained; with `once`, until one task that was taken is over.
 
-        Raises SolverError, ChainError, the errors in `WRONG_BITS`, and StakeSlashed if a stake of this
-        solver was slashed.
+        Raises SolverError, ChainError, HomeError, NotPublic, the errors in `WRONG_BITS`, those of `Serving`
+        and `Monitor`, and StakeSlashed if a stake of this solver was slashed.
         """
         self._once = once
         settings, nodes = self.context.settings, (*self._earlier, self)
@@ -300,7 +300,7 @@ class SolverNode(Node):
     def _may_take(self) -> bool:
         """Whether this node may bid on new tasks. Only the newest node may, and only while no task is
         trained or bid on under earlier contracts. It may not if the operator's order or `_why_not` forbids
-        it, or if the process ends with the first task and already has one.
+        it, or if the process ends with the first task and already has a task or a standing bid.
         """
         busy = any(node.context.database.live(Stage.TRAINING, Stage.BID) for node in self._earlier)
         busy = busy or (self._once and bool(self.context.database.live(Stage.BID, *TAKEN)))
@@ -375,8 +375,9 @@ class SolverNode(Node):
             self._publisher.see(assignment.run_store)
 
     def _over(self, view: TaskView) -> None:
-        """A task ended: note the outcome and the loss, and stop its training. If it was settled or is void,
-        take the free tokens out of the vault.
+        """A task ended: record the outcome and the loss, stop its training, and go on serving its result. The
+        ledger is then brought up to date. If the task was settled or is void, free tokens are also withdrawn
+        from the vault (`_begin_accounts`).
         """
         context, task, status = self.context, view.task, view.status
         lost = settlement.lost(context, view, context.client.market.terms(task))
@@ -419,9 +420,9 @@ class SolverNode(Node):
             self._book()
 
     def _kept(self) -> int:
-        """Token units to keep free in the vault: those for the stakes of tasks begun under these contracts.
-        Under the newest contracts, as many as the settings' stake needs are kept if these are more: they are
-        for the stakes of new tasks.
+        """Token units to keep free in the vault for the stakes of tasks begun under these contracts
+        (`Auction.owed`). Under the newest contracts, at least the settings' stake less the locked tokens is
+        kept, for the stakes of new tasks.
         """
         owed = self._auction.owed()
         if self._leading is not None:

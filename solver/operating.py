@@ -108,8 +108,8 @@ def drain(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption
 
 
 def stop(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Stop as Ctrl-C does: after the running segments and the moves that are owed, with exit code 130. Tasks
-    are not touched.
+    """Stop as Ctrl-C does: after the running segments and the moves that are owed, with exit code 130. The
+    next start goes on with the tasks.
     """
     from solver.asking import order
 

@@ -86,7 +86,7 @@ class Operation:
         return self._report()
 
     def tell(self, mode: Mode) -> None:
-        """Give an order that takes effect now and after a restart. Raises OrdersError."""
+        """Give an order that takes effect now and after a restart. Raises OrdersError, HomeError."""
         keep_mode(self._home, mode)  # first, so that the order survives a kill
         self._mode = mode
 

@@ -38,7 +38,7 @@ def orders_file(home: Home) -> Path:
 
 
 def load_mode(home: Home) -> Mode:
-    """Read the last order; WORKING if there was none. Raises OrdersError."""
+    """Read the last order; WORKING if there was none. Raises OrdersError, HomeError."""
     file = orders_file(home)
     try:
         if not file.exists():
@@ -55,7 +55,7 @@ def load_mode(home: Home) -> Mode:
 
 
 def keep_mode(home: Home, mode: Mode) -> None:
-    """Write the order. Raises OrdersError if the disk does not accept it."""
+    """Write the order. Raises HomeError, and OrdersError if the disk does not accept the order."""
     file = orders_file(home)
     try:
         write_atomically(file, json.dumps({"version": 1, "mode": mode.value}).encode() + b"\n")

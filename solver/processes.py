@@ -85,7 +85,9 @@ class WorkerRunner:
         return [] if self._workers is None else self._workers.pids
 
     def run(self, state: State, first: int, steps: int, on_step: OnStep, /) -> State:
-        """The state after `steps` steps. Raises WorkerFailed if the workers disagree about it."""
+        """The state after `steps` steps. Raises WorkerFailed if the workers disagree about it, or if one of
+        them finds that this machine computes wrong bits.
+        """
         for _ in range(ATTEMPTS):
             if self._given_up:
                 break

@@ -49,14 +49,14 @@ class Publisher:
 
     @property
     def pending(self) -> bool:
-        """Whether at least one task can be published now. Such a task has committed something that is not
-        published yet, and is not paused after a failed attempt to publish it.
+        """Whether at least one task can be published now. Such a task has a bundle or committed checkpoints
+        that are not published yet, and is not paused after a failed attempt to publish it.
         """
         run_stores = list(self._run_stores.items())
         return any(self._is_due(one) and not self._failures.rests(task) for task, one in run_stores)
 
     def see(self, run_store: RunStore) -> None:
-        """Publish what a task has committed, and what it commits later."""
+        """Publish a task's bundle, what the task has committed, and what it commits later."""
         if self._place is not None:
             self._run_stores[run_store.task] = run_store
 
@@ -92,8 +92,8 @@ class Publisher:
         return self._done.get(run_store.task, -1) < run_store.committed
 
     def _publish(self, run_store: RunStore) -> int:
-        """Write the missing files. Returns how many roots are published. Raises PublicPlaceError,
-        RunStoreError.
+        """Write the missing files. Returns how many roots are published; 0 if the task was withdrawn. Raises
+        PublicPlaceError, RunStoreError, OSError.
         """
         with self._writing:
             return self._write(run_store) if run_store.task in self._run_stores else 0

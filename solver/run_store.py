@@ -146,8 +146,8 @@ class RunStore:
         return self.program.state_of([tensor.data for tensor in self.checkpoint(number).tensors])
 
     def retire(self, again: Callable[[], Materials]) -> None:
-        """The task is over: release the dataset and the executor. `again` recreates them each time a state
-        between two checkpoints is requested.
+        """The task is over: release the dataset and the executor. `again` recreates them for each new replay,
+        and each time a damaged checkpoint is computed again.
         """
         self._materials = again
 

@@ -30,10 +30,11 @@ reverts and costs gas.
 
 
 def advance(context: Context, view: TaskView, terms: Terms) -> None:
-    """Start what is due now for a submitted task. An empty or silent seat is drawn again, however long that
-    takes, because ending the task instead would pay this solver nothing. The task is not settled while a
-    claim or an accusation is open. If a claim has delayed seats, the task is not settled until these seats
-    have attested.
+    """Start what is due now for a submitted or unpaid task. A silent seat is drawn again, however long that
+    takes, because ending the task instead would pay this solver nothing. An empty seat is also drawn again,
+    until neither the escrow nor a purse pays a draw; then the task is ended as void. The task is not settled
+    while a claim or an accusation is open. If a claim has delayed seats, the task is not settled until these
+    seats have attested.
     """
     client = context.client
     seen = observe(client, view)
@@ -50,8 +51,9 @@ def advance(context: Context, view: TaskView, terms: Terms) -> None:
 
 
 def _end_accusations(context: Context, seen: Observation) -> None:
-    """End accusations that were not answered in time; the seat's lock is then taken. An accused seat and a
-    look in league would leave an accusation open, and the task could never be settled.
+    """End accusations that were not answered in time. The accused seat's lock is then taken. If this solver
+    did not end them, a look and the seat that it accuses could together leave an accusation open, and the
+    task could never be settled.
     """
     task, client = seen.view.task, context.client
     attested = [look for look in seen.looks if look.attested]  # only these can accuse
@@ -79,7 +81,9 @@ def _end_claim(context: Context, seen: Observation, terms: Terms) -> None:
 
 
 def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:
-    """What a finished task has cost this solver, in tokens, by kind of loss; empty if this solver was paid."""
+    """What a finished task has cost this solver, in tokens, by kind of loss; empty if this solver was paid.
+    The part of the stake that is lost if a jury finds that data are withheld is not included.
+    """
     unpaid = {"price_tokens": view.price / TOKEN}
     if view.status is TaskStatus.REFUNDED:
         return {"penalty_tokens": terms.delay_penalty / TOKEN, **unpaid}

@@ -147,7 +147,9 @@ class TaskFolders:
 
 
 def _blobs(store: BlobStore, row: CheckpointRow) -> Iterable[str]:
-    """The blobs of a checkpoint; none if it is damaged, because it is then computed again when needed."""
+    """The blobs of a checkpoint that exist; none if its manifest is damaged. If anything is missing, the
+    checkpoint is computed again when it is needed.
+    """
     try:
         stored = stored_tensors(store, row.manifest, row.root)
     except (CommitmentError, OSError):

@@ -65,13 +65,15 @@ class Audit(BoundContract):
 
     def attestation(self, task: int, seat: int, block: BlockId = "latest") -> bytes | None:
         """The word that the board stores for a seat's attestation (`protocol.dispute.keys.attestation_word`);
-        None if the seat has not attested.
+        None if the seat has not attested, or if the juror voted no.
         """
         word = bytes(self.read("attestationOf", task, seat, block=block))
         return word if any(word) else None
 
     def release(self, task: int, seat: int) -> Receipt:
-        """Release the account of a seat, look or juror of a finished task, so that it can be drawn again."""
+        """Release the account of a seat, look or juror, so that it can be drawn again. The task must no
+        longer be SUBMITTED.
+        """
         return self.write_once("release", task, seat)
 
     def registered(self) -> int:

@@ -41,7 +41,7 @@ def network_of(chain_id: int) -> Network:
 
 
 def is_signed_by_anyone(network: Network, chain_id: int) -> bool:
-    """Whether the chain has real money although the network's secret is published, so that anyone can sign
-    for the network.
+    """Whether anyone can sign for the network, because its secret is published, although the chain has real
+    money.
     """
     return chain_id != DEVELOPMENT_CHAIN and network.public_key == DEVELOPMENT.public_key

@@ -48,8 +48,8 @@ class BoundContract:
 
     def write(self, function: str, *arguments: Any, intent: str | None = None, value: int = 0) -> Receipt:
         """Send a call with `value` wei and wait for its receipt. Without an `intent`, the call is a new one,
-        unless an interrupted command sent the same call: then this waits for that command's transaction.
-        Raises AccountError if there is no sender, and what `Sender.send` raises.
+        unless an interrupted command sent the same call and its transaction is not mined yet: then this waits
+        for that transaction. Raises AccountError if there is no sender, and what `Sender.send` raises.
         """
         sender, call = self._sender(function), self._call(function, arguments, value)
         if intent is not None:
@@ -69,9 +69,9 @@ class BoundContract:
         )
 
     def unfinished(self, function: str) -> list[tuple[str, tuple[Any, ...]]]:
-        """The calls of a function whose outcome nobody saw, the newest first: an interrupted command has sent
-        them, or a re-organisation has taken them back and `Sender.recover` has sent them again. Each is its
-        intent and its arguments; `write` with these waits for its transaction.
+        """The calls of a function whose outcome nobody saw, the newest first. Either an interrupted command
+        has sent such a call, or a re-organisation has taken it back and `Sender.recover` has sent it again.
+        Each entry is a call's intent and arguments. `write` with these waits for the call's transaction.
         """
         if self.sender is None or self._idempotency is None:
             return []

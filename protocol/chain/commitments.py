@@ -56,7 +56,8 @@ class Commitments(BoundContract):
 
     def compensate(self, task: int, seat: int, game: int) -> Receipt:
         """After a conviction: pay a seat's account the cost of a game and the seat's fee, because the account
-        played `game`. The game must be blind or on one of the seat's segments.
+        played `game`. The game must be on one of the seat's segments or on none yet, and must not have been
+        dismissed or dropped.
         """
         return self.write_once("compensate", task, seat, game)
 

@@ -34,7 +34,7 @@ def without_immutables(made: Contract, code: bytes) -> bytes:
 
 
 def is_test_token_for_real(connection: Connection, token: str) -> bool:
-    """Whether the token is the test token, which anyone can mint, although the chain has real money."""
+    """Whether anyone can mint the token, because it is the test token, although the chain has real money."""
     return (
         connection.chain_id != DEVELOPMENT_CHAIN
         and code_difference(connection, contract("TestToken"), token) is None

@@ -105,7 +105,8 @@ class GameReader:
 
     def _has_all_events(self, state: GameState) -> bool:
         """Whether the events that were read lead to this state. A node may answer a request for a block's
-        logs before it has indexed them, or keep them back. Events of a closed game decide nothing any more.
+        logs before it has indexed them, or keep them back. Always true for a closed game, because its events
+        decide nothing any more.
         """
         if state.phase is Phase.CLOSED:
             return True

@@ -153,7 +153,7 @@ class Journal:
         return self._select("status != 'dropped' AND nonce >= ?", (nonce,))
 
     def signed(self, nonce: int) -> list[Entry]:
-        """All transactions signed from this nonce on, whatever their outcome, in order of nonce."""
+        """All transactions with this nonce or a higher one, whatever their outcome, in order of nonce."""
         return self._select("nonce >= ?", (nonce,))
 
     def _select(self, condition: str, values: tuple[object, ...]) -> list[Entry]:

@@ -45,8 +45,8 @@ class Juries(BoundContract):
         return self.write("close", task)
 
     def drop(self, task: int) -> Receipt:
-        """End a claim that no jury will judge, because the task is over or the jury's draw has lapsed. The
-        claim's bond is returned.
+        """End a claim that no jury will judge, because the task is no longer SUBMITTED or the jury's draw has
+        lapsed. The claim's bond is returned.
         """
         return self.write("drop", task)
 

@@ -44,8 +44,8 @@ class Looks(BoundContract):
     ) -> Receipt:
         """As the seat that the look checks: show the seat's secret, the digest that the seat attested, and
         the root of the segment's step tree under the seat's salt. `path` proves that the digest contains this
-        root (`protocol.commitments.digests.segment_path`). Due within the terms' move time after the look's
-        draw.
+        root (`protocol.commitments.digests.segment_path`). Due within the terms' move time after the task's
+        latest draw that picked looks.
         """
         return self.write("reveal", task, look, secret, digest, segment_root, list(path))
 
@@ -69,8 +69,8 @@ class Looks(BoundContract):
 
     def drop(self, task: int, look: int, game: int) -> Receipt:
         """As the looker: drop the looker's own game that asked for the step tree. A look can do this only
-        once, and only until `GameState.droppable_until`. Another look must already have taken the seat's
-        lock, or the task must be unpaid. The terms' game cost is paid out of that game's bond.
+        once, and only until `GameState.droppable_until`. The seat must already have lost its lock, or the
+        task must be UNPAID. The terms' game cost is paid to the solver out of that game's bond.
         """
         return self.write("drop", task, look, game)
 
@@ -84,8 +84,8 @@ class Looks(BoundContract):
 
     def contest(self, task: int, look: int, game: int) -> Receipt:
         """As the accused seat, if its states differ from the solver's: name the seat's open game. The game
-        must be blind, or on the accused segment or an earlier one. No answer is due while the game lasts, and
-        a conviction ends the accusation.
+        must be on the accused segment, on an earlier one, or on none yet. While the game lasts, nobody can
+        take the seat's lock because of this accusation. A conviction ends the accusation.
         """
         return self.write("contest", task, look, game)
 

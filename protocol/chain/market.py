@@ -78,8 +78,8 @@ class Market(BoundContract):
         return self.write_once("voidTask", task)
 
     def stall(self, task: int) -> Receipt:
-        """After the stall period: give up on a task whose seats are not drawn, or have not attested. The task
-        becomes UNPAID, and its payments no longer follow its terms.
+        """After the stall period: give up a task whose seats have not all attested, for example because they
+        were never drawn. The task becomes UNPAID, and its payments no longer follow its terms.
         """
         return self.write_once("stall", task)
 

@@ -95,8 +95,9 @@ def default_jurors(parameters: Parameters) -> int:
 
 
 def move_time(parameters: Parameters, attest_period: int) -> int:
-    """Seconds that a seat has for each answer to a look. An answer is no more work than an attestation, so
-    this is half of the attestation period. It is at least the deployment's shortest period, but never more
-    than the whole attestation period.
+    """Seconds that a seat has for each answer to a look: half of the attestation period. An answer is no more
+    work than an attestation, and the recommended attestation period of a task with looks (`periods`) allows
+    for twice that work. The result is at least the deployment's shortest period, but never more than the
+    whole attestation period.
     """
     return min(attest_period, max(parameters.min_period, attest_period // 2))

@@ -147,7 +147,7 @@ class Nodes:
         return len(self._nodes) > 1
 
     def identity(self) -> Identity:
-        """The chain that the nodes serve. Raises RpcUnavailable."""
+        """The chain that the nodes serve. Raises RpcUnavailable, RpcRefused."""
         if self._identity is None:
             self._each(lambda _node: None)
         assert self._identity is not None, "a node that answers is known"
@@ -183,12 +183,13 @@ class Nodes:
         return answers
 
     def broadcast(self, transactions: Sequence[str]) -> list[str | ChainError]:
-        """Send signed transactions to every node, once. Returns as soon as each transaction is accepted by
-        some node, or all nodes have answered. The result is, for each transaction, its hash, or the reason
-        why no node accepted it.
+        """Send signed transactions to every node, once. Returns as soon as some node has returned a hash for
+        each transaction, or all nodes have answered. The result is, for each transaction, its hash, or the
+        reason why no node accepted it.
 
-        The reason is RpcUnavailable if some node did not answer, because that node may have accepted the
-        transaction; otherwise it is RpcRefused or WrongChain.
+        If a node refuses a transaction because it already has it, the result may be this refusal. Otherwise,
+        the reason is RpcUnavailable if some node did not answer, because that node may have accepted the
+        transaction. In all other cases, it is RpcRefused or WrongChain.
         """
         queries = [Query("eth_sendRawTransaction", (raw,), "broadcast") for raw in transactions]
 
@@ -214,7 +215,9 @@ class Nodes:
         return best
 
     def compare(self) -> None:
-        """Switch to the most advanced node if the first one lags. Checks at most every `COMPARE_SECONDS`."""
+        """Switch to the most advanced node if the node that is asked first lags or does not answer. Checks at
+        most every `COMPARE_SECONDS`.
+        """
         if not self.several or time.monotonic() - self._compared < COMPARE_SECONDS:
             return
         self._compared = time.monotonic()

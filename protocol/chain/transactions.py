@@ -60,7 +60,7 @@ class Sender(Unmined):
         """Carry out an intent once, and return its receipt, even if an earlier process began it.
 
         Without an `intent`, sending the same call again carries it out again. Raises Reverted (before or
-        after mining), InsufficientFunds, NotMined, NonceTaken, RpcUnavailable, RpcRefused.
+        after mining), InsufficientFunds, NotMined, NonceTaken, RpcUnavailable, RpcRefused, WrongChain.
         """
         (sent,) = self.hand_over([(call, intent or f"once:{uuid.uuid4()}")])
         return self.receipt(sent)
@@ -202,9 +202,9 @@ class Sender(Unmined):
         return bool(entries) and not self._is_lost(entries)
 
     def _taken_back(self, intent: str) -> list[Entry]:
-        """The attempts of an intent whose last transaction was mined and reverted, if a re-organisation has
-        removed that transaction: any of them may be mined now. Otherwise an empty list. The caller holds the
-        lock.
+        """If the last transaction of an intent was mined and reverted, but a re-organisation has removed it:
+        mark it as pending again, and return the intent's attempts, any of which may be mined now. Otherwise
+        return an empty list. The caller holds the lock.
         """
         reverted = self.journal.reverted(intent)
         last = [entry.hash for entry in reverted if entry.nonce == reverted[-1].nonce]

@@ -131,8 +131,9 @@ class Unmined:
         return list(itertools.islice(free, count))
 
     def _require_plausible(self, count: int) -> None:
-        """Raise RpcRefused if the node counts so many waiting transactions that the journal does not know
-        that the count must be wrong. Each nonce below a signed one must be used before it, at a fee.
+        """Raise RpcRefused if the node counts more than `MOST_UNKNOWN` waiting transactions. The journal does
+        not know the last of them, so the count is then taken to be wrong. A wrong count would be costly: each
+        nonce below a newly signed one must be used first, at a fee.
         """
         used = self.connection.transaction_count(self.address)
         if count - used > MOST_UNKNOWN:
@@ -281,8 +282,8 @@ class Unmined:
 
     def _fill(self, nonce: int) -> bool:
         """Use up an abandoned nonce, because later nonces wait for it. Does nothing if the node holds another
-        transaction with this nonce. Returns whether the nonce was used up. If the account cannot pay, the
-        next check tries again.
+        transaction with this nonce. Returns whether a transaction was sent for the nonce. If the account
+        cannot pay, the next check tries again. Raises ChainError if the node estimates no gas.
         """
         if self.connection.transaction_count(self.address, "pending") > nonce:
             return False

@@ -41,7 +41,9 @@ class TaskStatus(IntEnum):
 
     @property
     def can_be_challenged(self) -> bool:
-        """Whether the task's status allows new games. They can be opened until `challenge_until`."""
+        """Whether the task's status allows new games. They can be opened until `challenge_until` or
+        `Looks.answers_until`, whichever is later.
+        """
         return self in (TaskStatus.SUBMITTED, TaskStatus.UNPAID)
 
 
@@ -381,9 +383,9 @@ class GameState:
         return cls(game, task, to_checksum_address(challenger), Phase(phase), Verdict(verdict), *rest)
 
     def droppable_until(self, game_time: int, move_time: int) -> int:
-        """Last second in which the look that asked for the step tree can drop this game, if it is the look's
-        turn. By then, the look's turns in this game have taken `move_time` seconds together, or all of its
-        clock of `game_time` seconds if that is less. Both times are those of the terms.
+        """Last second in which a looker can drop this game, which asked for the step tree, if it is the
+        looker's turn. The looker's turns in the game may take `move_time` seconds together, but not more than
+        its clock of `game_time` seconds. Both times are those of the terms.
         """
         return self.deadline - game_time + min(game_time, move_time)
 

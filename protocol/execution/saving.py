@@ -11,7 +11,7 @@ from protocol.program.step import State, StepProgram
 
 
 def safetensors_of(program: StepProgram, state: State, metadata: Mapping[str, str]) -> bytes:
-    """The bytes of the file, with `metadata` in its header."""
+    """The bytes of a safetensors file of a state, with `metadata` in its header."""
     from safetensors.torch import save
 
     types = dict(zip(program.state, program.state_types, strict=True))

@@ -65,7 +65,7 @@ class Scheduled:
     since: float | None = None
 
     def waited(self) -> float:
-        """Seconds so far that this training waited for others."""
+        """Seconds for which this training has waited for others so far."""
         since = self.since
         return self.before + (0.0 if since is None else time.monotonic() - since)
 
@@ -175,12 +175,13 @@ class Turns:
 
     @contextmanager
     def asked(self) -> Iterator[None]:
-        """Inside the block, this thread answers a question of a stranger. One thread does so at a time.
+        """Inside the block, this thread answers a question of a stranger. The caller ensures that only one
+        thread does so at a time.
 
         All that the thread does there counts as work, except its waiting. While a training is scheduled on a
         device, questions rest after each piece of work, `QUESTIONS_SHARE` - 1 times as long as it took. The
-        next turn on that device, or the next question, begins only then. Raises Stopped if the rest would end
-        later than `QUESTION_SECONDS` after the question began.
+        next turn on that device, or the next question, begins only after this rest. Raises Stopped if the
+        rest would end later than `QUESTION_SECONDS` after the question began.
         """
         now = self._clock()
         question = Question(now + QUESTION_SECONDS, now)
@@ -313,7 +314,9 @@ class Turns:
         return max(0.0, self._rested - self._clock())
 
     def _count(self, question: Question) -> None:
-        """If a question's work until now took a training's time, let questions rest."""
+        """If a training is scheduled on the device of a question's work until now, let questions rest for
+        `QUESTIONS_SHARE` - 1 times as long as that work took.
+        """
         now = self._clock()
         if self._trains(question.device):
             self._rested = max(self._rested, now + (QUESTIONS_SHARE - 1) * (now - question.since))

@@ -185,8 +185,9 @@ def _time(one: Engagement, clocks: Clocks, step: float) -> float:
 
 
 def _share(one: Standing, rates: Rates) -> float:
-    """The share of the machine that standing work takes, at a third of the machine's rates. The seconds that
-    are not for computing shorten each task's time. This matters most if all tasks have the shortest time.
+    """The share of the machine that standing work takes, at a third of the machine's rates. It assumes that
+    all tasks have the shortest time, because the seconds that are not for computing (`beside`) then take the
+    largest part of a task's time.
     """
     left = one.shortest - one.beside
     return SAFETY * one.operations / rates.operations * (one.shortest / left if left > 0 else inf)

@@ -140,8 +140,8 @@ def derive(setting: Setting, rules: Rules, given: Mapping[str, int] | None = Non
 
 @lru_cache(maxsize=1024)
 def _cheapest(setting: Setting, rules: Rules, fixed: tuple[tuple[str, int], ...]) -> Amounts:
-    """`derive` with a cache: a page of studies asks for the same tasks many times, and each derivation takes
-    0.1 s.
+    """`derive` with a cache. The studies of `sim` derive the amounts of the same tasks many times, and each
+    derivation takes 0.1 s.
     """
     given = dict(fixed)
     found: list[tuple[bool, Fraction, int, int, Amounts]] = []
@@ -306,7 +306,8 @@ def _needed(setting: Setting, rules: Rules, verifiers: int, q: int) -> int:
 
 
 def _covers_bond(setting: Setting, game_cost: int) -> int:
-    """The least stake such that a quarter of it covers the least bond.
+    """A stake of which a quarter covers the least bond. Because of rounding, a slightly smaller stake may do
+    so too. Raises NoRecommendation if games take too much time.
 
     Let S be the stake, g `game_cost`, and a / b what the stake's capital costs during a game, as a share of
     the stake. Then 2 (g + ceil(S a / b)) <= floor(S / 4) holds if S (1 / 4 - 2 a / b) >= 2 g + 2 + 3 / 4.

@@ -53,9 +53,9 @@ def ladder(start: int, *, late: bool = False) -> Iterator[int]:
 def longest_overtime(budget: int, extension: int) -> int:
     """An upper bound in seconds, which the overtime never reaches, no matter how parties bid.
 
-    One bid postpones the end by at most one extension. So the overtime reaches 1, 2, 3, … extensions by
-    different bids. The bid that first reaches 2 extensions is at least 4 % below the bid that first reached
-    1. The bid that first reaches 3 is at least 8 % below the bid that first reached 2, and so on. There
-    cannot be more of these bids than the late ladder has.
+    One bid postpones the end by at most one extension. So the overtime first reaches 1, 2, 3, … extensions
+    in different bids. The bid that first reaches 2 extensions is at least 4 % below the bid that first
+    reached 1. The bid that first reaches 3 is at least 8 % below the bid that first reached 2, and so on.
+    There cannot be more of these bids than the late ladder has.
     """
     return (sum(1 for _ in ladder(budget, late=True)) + 1) * extension

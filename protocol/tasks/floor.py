@@ -85,7 +85,7 @@ class Floor:
         return sum(asdict(self).values())
 
     def __str__(self) -> str:
-        """The sum and its parts in whole tokens, for messages."""
+        """The sum and its parts in tokens, for messages."""
         parts = ", ".join(f"{name} {amount(units)}" for name, units in asdict(self).items())
         return f"{tokens(self.price)} ({parts})"
 

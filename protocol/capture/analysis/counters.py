@@ -77,9 +77,10 @@ def bounds_after(graph: Graph, known: Mapping[Node, Interval], nodes: list[Node]
 def growth_after(
     graph: Graph, before: Mapping[Node, Growth], last: Mapping[Node, Interval], nodes: list[Node]
 ) -> list[Growth] | None:
-    """By how much each step lowers and raises the bounds of `nodes` of `graph`, if it lowers and raises those of
-    the placeholders by `before`, or by nothing. `last` has the widest bounds of the placeholders. None if this
-    cannot be told from the operations, or if an integer narrower than int64 may wrap.
+    """By how much each step lowers and raises the bounds of `nodes` of `graph`, at most. `before` has
+    the same for placeholders; the bounds of a placeholder that it lacks do not change. `last` has the widest
+    bounds of the placeholders. The result is None if the growth cannot be told from the operations, or if an
+    integer narrower than int64 may wrap.
     """
     values, found = dict(last), dict[Node, Growth]()
     for node in _above(graph, nodes):

@@ -43,7 +43,7 @@ class Index:
     ignored: int | None = None
 
     def allows(self, low: int, high: int) -> bool:
-        """Whether torch accepts every index from `low` to `high`."""
+        """Whether all indices from `low` to `high` are in `allowed`, or the only one is `ignored`."""
         return Interval(low, high).inside(self.allowed) or low == high == self.ignored
 
     def wrong(self, values: Tensor) -> Tensor:

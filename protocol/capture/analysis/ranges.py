@@ -83,12 +83,13 @@ def require_ranges(
     units: Mapping[str, int] | None = None,
 ) -> None:
     """Refuse indices that torch refuses, and int64 values beyond 32 bits, in `steps` steps on the committed
-    `dataset`. `moving` has bounds of integer buffers that other phases write; those of them that it lacks may
-    hold any i32. `units` has how often a step writes an accumulated buffer, by name; a name that it lacks
-    stands for 1.
+    `dataset`. `moving` has bounds of integer buffers that other phases write; such a buffer may hold any i32
+    if it is missing there. `units` has how often a step writes each accumulated buffer, by name. A step
+    writes all other buffers once.
 
-    The `CaptureError` names the line of each problem. If the value depends only on the dataset, the error
-    also names the row and the value.
+    The `CaptureError` names the line of each operation that is refused. If the rows of the dataset show the
+    problem, the error also names the row and the value. A buffer to which another phase may give integers
+    beyond 32 bits is refused by its name, without a line.
     """
     _Ranges(traced, dataset, steps, moving or {}, units or {}).check().raise_any()
 
@@ -97,7 +98,8 @@ def bounds_of_written(
     traced: TracedStep, dataset: Mapping[str, Tensor], steps: int, moving: Mapping[str, Interval]
 ) -> Mapping[str, Interval]:
     """Bounds of the integer buffers that the step writes, by name. The bounds hold before every one of
-    `steps` steps. `moving` is as in `require_ranges`; a buffer that another phase writes as well has its bounds there.
+    `steps` steps. `moving` is as in `require_ranges`. For a buffer that another phase writes as well, the
+    bounds are those in `moving`.
     """
     return _Ranges(traced, dataset, steps, moving).written
 
@@ -110,7 +112,7 @@ def bounds_of_shared(
     always: Sequence[bool],
 ) -> list[dict[str, Interval]]:
     """For each of the `phases`: bounds of the integer buffers that more than one of them writes, by name. The
-    bounds hold whenever the phase acts in one of `steps` steps.
+    bounds hold whenever the phase begins to act in one of `steps` steps.
 
     `units` has, for each phase, how often it writes an accumulated buffer in one step, as in `require_ranges`.
     `always` says of each phase whether it acts in every step. Any other phase may act or not.
@@ -242,7 +244,9 @@ class _Ranges:
         return None if found is None else dict(zip(shared, found))
 
     def _repeated(self, node: Node, old: Interval, new: Interval, left: int) -> Interval:
-        """Bounds of a buffer after all units of a step but the last `left`, given those before and after the first."""
+        """Bounds of a buffer after all units of a step but the last `left`, given its bounds before and after
+        the first unit.
+        """
         times = self._units.get(node, 1) - left
         low, high = old.low + times * (new.low - old.low), old.high + times * (new.high - old.high)
         return _held(node, Interval(low, high))

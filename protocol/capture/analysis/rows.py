@@ -87,7 +87,7 @@ class Rows:
 
     def find(self, node: Node, wrong: Callable[[Tensor], Tensor]) -> Found:
         """Look for an element of `node` for which `wrong` holds, among those computed from at most one row.
-        `node` depends only on the dataset and constants.
+        `node` depends only on the dataset and constants. Raises `CaptureError` if torch refuses a row.
         """
         part = self.above(node)
         first, last = _Places(part, self._dataset, self._batch).of(node)

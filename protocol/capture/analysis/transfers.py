@@ -80,8 +80,8 @@ def is_integer(node: Node) -> bool:
 
 
 def is_hull(node: Node) -> bool:
-    """Whether each bound of an operation's result is a bound of one of its operands, so that it moves no further
-    than they do.
+    """Whether each bound of an operation's result is a bound of one of its operands, or a constant. Such a
+    bound moves no further than the bounds of the operands do.
     """
     return node.target is operator.getitem or TRANSFERS.get(node.target) in _HULLS  # type: ignore[call-overload]
 

@@ -31,8 +31,9 @@ def accumulated(traced: TracedStep) -> dict[str, float]:
 
 
 def _kept(old: Node, new: Any) -> float | None:
-    """The share of the previous contents that a unit keeps. None if the new contents are computed in another
-    way, or if anything else reads the buffer.
+    """The share of the previous contents that a unit keeps. None if the new contents are neither the old ones
+    plus a Python integer nor running statistics of batch norm in training. Also None if anything else reads
+    the old or the new contents.
     """
     if not isinstance(new, Node) or len(old.users) != 1:
         return None

@@ -65,8 +65,9 @@ def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
 def resumed(
     types: Mapping[str, TensorType], parts: Sequence[Part], resume: State | None
 ) -> dict[str, Tensor]:
-    """The tensors taken over from an earlier task's state: all except its key, step, metrics and history.
-    Raises `CaptureError` if a tensor is missing or has another type.
+    """The tensors taken over from `resume`, the state of an earlier task: all that `types` names except the
+    key, step, metrics and history. Raises `CaptureError` if `resume` lacks one of them or has it with another
+    type.
     """
     if resume is None:
         return {}

@@ -165,7 +165,9 @@ def _accumulated(part: Part) -> dict[int, Accumulated]:
 
 
 def _schedule(b: Builder, part: Part, step: Value) -> tuple[Value, Value]:
-    """The number of times that the part has acted before this step (i32), and whether it acts in this step."""
+    """How often the part has acted before this step (i32), and whether it acts in this step. The number is
+    correct only if the part acts in this step.
+    """
     since = b.sub(step, b.i32(part.first))
     times = quotient(b, since, part.every)
     on_time = b.eq(b.mul(times, b.i32(part.every)), since)

@@ -52,7 +52,7 @@ def are_distinct(places: Any) -> bool:
 
 def mark_distinct(graph: Graph, constants: Mapping[Node, Tensor]) -> None:
     """For each write by index that replaces elements (rather than adding to them), record whether its indices
-    are distinct. If the indices depend on anything but `constants`, nothing is recorded.
+    are distinct. Nothing is recorded if the indices cannot be computed from `constants` (`_constant`).
     """
     known: dict[Node, Any] = dict(constants)
     for node in graph.nodes:
@@ -63,8 +63,8 @@ def mark_distinct(graph: Graph, constants: Mapping[Node, Tensor]) -> None:
 
 
 def _constant(node: Node, known: dict[Node, Any]) -> Any:
-    """The value of a node of integers or bools that is computed from constants alone; None for any other
-    node.
+    """The value of a node that is computed from constants alone, by operations for which `_is_of_integers`
+    holds; None for any other node.
     """
     if node not in known:
         known[node] = None

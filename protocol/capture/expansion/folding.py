@@ -69,7 +69,9 @@ def _is_outside(node: Node) -> bool:
 
 
 def _value(node: Node, known: dict[Node, Any]) -> Any:
-    """The value of a node that is computed from constants alone; None for any other node."""
+    """The value of a node that is computed from constants alone, by operations for which `_is_fixed` holds;
+    None for any other node.
+    """
     if node not in known:
         known[node] = None
         if node.op == "get_attr":  # a literal in a type that no program has

@@ -26,8 +26,8 @@ DATASET = (
 
 
 def require_code(model: Any, objective: Any) -> None:
-    """Refuse the arguments in three cases: the model is not a module of Python code; a layer's tensors are
-    not initialised; or the objective cannot be called with a model and a batch.
+    """Refuse the arguments in three cases: the model, or a part of it, is not a module of Python code; a
+    layer's tensors are not initialised; or the objective cannot be called with a model and a batch.
     """
     if not isinstance(model, nn.Module):
         what = f"the model is {_kind(model)}"
@@ -85,9 +85,9 @@ def require_enough_rows(dataset: Mapping[str, Tensor], batch_size: int, replacem
 
 
 def require_dataset(dataset: Mapping[str, Tensor]) -> None:
-    """Refuse a dataset that is not a mapping or is empty, names that are not text, values that are not
-    dense tensors in memory, unsupported types, integers beyond i32, and tensors that are empty or differ in
-    length.
+    """Refuse a dataset that is not a mapping or is empty, names that are empty or not text, values that are
+    not dense tensors in memory, unsupported types, integers beyond i32, and tensors that are empty, have no
+    axes or differ in length.
     """
     if not isinstance(dataset, Mapping):
         raise CaptureError([Problem(f"the dataset is {_kind(dataset)}", DATASET)])
@@ -199,8 +199,8 @@ def require_types(model: nn.Module) -> None:
 
 
 def require_separate_memory_and_no_hooks(model: nn.Module) -> None:
-    """Refuse tensors that share memory, since an update in place would change both. Refuse parameters with
-    hooks on their gradients, since torch runs the hooks after the traced part.
+    """Refuse tensors whose ranges of memory overlap, since an update in place may change both. Refuse
+    parameters with hooks on their gradients, since torch runs the hooks after the traced part.
     """
     problems = []
     end, before = 0, ""

@@ -38,8 +38,9 @@ def committed(dataset: Any) -> dict[str, Tensor]:
     int16, int8 and uint16 become i32. The contents are copied, except those of contiguous read-only
     memory-mapped numpy arrays that need no conversion. Such arrays may be larger than memory.
 
-    Raises `CaptureError` for anything `require_dataset` refuses, for rows of unequal shapes or types, for
-    non-numeric values, and for items that differ when they are read again, such as randomly cropped images.
+    Raises `CaptureError` for anything `require_dataset` refuses, for items that raise an error or are of
+    another kind, for items with unequal names, shapes or types, for non-numeric values, and for items that
+    differ when they are read again, such as randomly cropped images.
     """
     items = _stacked(dataset) if _is_map_style(dataset) else dataset
     tensors = {name: _tensor(x) for name, x in items.items()} if isinstance(items, Mapping) else items

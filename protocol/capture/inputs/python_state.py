@@ -140,7 +140,7 @@ class PythonState:
 
     def restore(self) -> None:
         """Restore attributes, closures, globals and containers, but only those of objects for which `is_own`
-        holds.
+        holds and that were reached from a root through such objects only.
         """
         for _, restore in self._holders:
             restore()
@@ -255,7 +255,9 @@ class PythonState:
         return ((where, held),)
 
     def _function(self, where: str, function: FunctionType) -> Items:
-        """A function's closure, defaults and attributes, and the globals that its code names."""
+        """A function's closure, defaults and attributes, and the globals that its code names. For a function
+        of a library (`in_library`), only what `wrapped_by` finds.
+        """
         code, shared = function.__code__, function.__globals__
         if in_library(code.co_filename):
             return wrapped_by(where, function)
@@ -277,13 +279,15 @@ class PythonState:
     def _of_module(
         self, prefix: str, table: dict[str, Any], names: set[str], called: bool = False
     ) -> list[tuple[str, Any]]:
-        """The globals in a module's `table` whose names are among `names`. A global that is itself a module
-        is replaced by those of its globals whose names are among `names`.
+        """The globals in a module's `table` whose names are among `names`, except those examined before. A
+        global that is itself a module is replaced by those of its globals whose names are among `names`.
 
-        Many globals of a library's module may be unrelated to the step. So of these globals, only numbers,
-        texts and the lengths of containers are examined. They are examined in two cases: the searched code
-        names the global directly, or it names a function of an installed package that uses the global.
-        `called` is true while such a function is searched; the functions that it uses are not followed.
+        `prefix` is empty for the module of the function that is searched. Any other module may belong to a
+        library or an installed package, and many of its globals may be unrelated to the step. So of these
+        globals, only numbers, texts and the lengths of containers are examined. They are examined in two
+        cases: the searched code names the global directly, or it names a function of an installed package
+        that uses the global. `called` is true while such a function is searched; the functions that it uses
+        are not followed.
         """
         found: list[tuple[str, Any]] = []
         library = in_library(file := table.get("__file__") or STANDARD)
@@ -313,8 +317,9 @@ class PythonState:
         """What a function with `functools.lru_cache` holds: the wrapped function and the cached results. The
         cache can only be restored by clearing it.
 
-        For a function of a library or an installed package, only the wrapped function. Its cache fills as soon as
-        a trial first calls it. A submitter's function in a library's decorator is not such a function.
+        For a function of a library or an installed package, only the wrapped function is returned, because
+        the cache fills as soon as a trial first calls the function. A submitter's function in a library's
+        decorator is not such a function.
         """
         known = function.cache_info().misses
 

@@ -67,8 +67,8 @@ def is_installed(path: str) -> bool:
 
 def is_own(value: Any) -> bool:
     """Whether the contents of a value are restored. They are restored for containers, torch modules,
-    optimisers' classes and the submitter's own objects. Any other object of a library may have users besides
-    the step, so it is only compared.
+    optimisers' classes and the submitter's own objects. Iterators and weak references are only compared. So
+    is any other object of a library, because it may have users besides the step.
     """
     if isinstance(
         value,
@@ -105,8 +105,8 @@ def slots_of(class_: type) -> Iterator[tuple[str, Any]]:
 
 
 def wrapped_by(where: str, function: FunctionType) -> Items:
-    """The functions in the closure and attributes of a library's function, such as the function that a
-    decorator wraps.
+    """The functions and read-only mappings in the closure and attributes of a library's function, such as the
+    function that a decorator wraps.
     """
     cells = [c.cell_contents for c in function.__closure__ or () if c != CellType()]
     held = (*cells, *vars(function).values())
@@ -114,8 +114,9 @@ def wrapped_by(where: str, function: FunctionType) -> Items:
 
 
 def leads_to_own(function: Any) -> bool:
-    """Whether a function may run the submitter's code: it is not a function of a library or an installed package,
-    or it is one that wraps such a function, as the functions that decorators return do.
+    """Whether a function may run the submitter's code. It may unless the function, and every function that it
+    wraps, is a Python function of a library or an installed package. Functions that decorators return usually
+    wrap another one.
     """
     pending, seen = [function], set[int]()
     while pending:

@@ -32,7 +32,7 @@ def cached_bundle(
 
     `limits.seconds` applies to each address. If all addresses fail, raises BundleError: TensorsTooLarge,
     NoRoomYet or NoMapsYet if any address raised one of these, otherwise the error of the first address.
-    Raises BundleMismatch if the terms differ from the bundle.
+    Also raises NoMapsYet for a bundle in its folder, and BundleMismatch if the terms differ from the bundle.
     """
     folder = bundles / terms.bundle_hash.hex()
     bundle = _kept(folder, terms, limits) or _fetched(folder, terms, limits, others)
@@ -41,10 +41,10 @@ def cached_bundle(
 
 
 def link_bundle(places: Iterable[Path], bundles: Path, bundle_hash: bytes) -> None:
-    """Hard-link the files of a bundle that another party on this machine has completely. The other party's
-    copy is in a folder below one of `places`, and the links are made in a folder below `bundles`. Both
-    folders have the bundle's hash as their name. Each party may delete its own links. If linking fails, the
-    bundle is fetched later.
+    """If another party on this machine has the complete bundle, hard-link the bundle's files. The other
+    party's copy is in a folder below one of `places`, and the links are made in a folder below `bundles`.
+    Both folders have the bundle's hash as their name. Each party may delete its own links. If linking fails,
+    the bundle is fetched later.
     """
     here = bundles / bundle_hash.hex()
     for place in places:

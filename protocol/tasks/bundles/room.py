@@ -36,8 +36,8 @@ class Fetches:
     @contextmanager
     def fetch(self, room: Callable[[], int]) -> Iterator[Reserve]:
         """A context for one fetch. It gives the fetch's `Reserve`, and the reservation ends with the fetch.
-        `room` returns the bytes that all fetches together may take. If no other fetch is running, a fetch may
-        reserve any number of bytes; then only the caller's limits apply.
+        `room` returns the bytes that all fetches together may take. If no other fetch has reserved any bytes,
+        a fetch may reserve any number of bytes; then only the caller's limits apply.
         """
         own = object()
 

@@ -76,8 +76,8 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """For each element of x, how many elements of a sorted row are less than it; if `right`, how many are
-    less than or equal to it. All elements count as less than NaN.
+    """For each element of x, how many elements of a sorted row are less than it. If `right`, or if `side` is
+    "right": how many are less than or equal to it. All elements count as less than NaN.
     """
     if sorter is not None:
         row = row.gather(-1, sorter)

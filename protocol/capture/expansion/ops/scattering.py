@@ -30,7 +30,7 @@ def index_fill(x: Tensor, axis: int, index: Tensor, value: Tensor | float) -> Te
 
 
 def _has_rows(node: Node) -> bool:
-    """Whether more than one element per row is written."""
+    """Whether the node writes anything but exactly one element of every row."""
     x, axis, index = node.args[:3]
     shape, written = (list(each.meta["val"].shape) for each in (x, index))  # type: ignore[union-attr]
     return bool(shape) and written != [1 if k == axis % len(shape) else n for k, n in enumerate(shape)]  # type: ignore[operator]
@@ -63,8 +63,8 @@ def _is_distinct(node: Node) -> bool:
 
 @expands(aten.index_put.default, aten._unsafe_index_put.default, where=_is_distinct)
 def index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, _: bool = False) -> Tensor:
-    """x with `values` written where `indices` says; no place is written twice. Every place of x looks up the
-    value that replaces what it holds, if there is one.
+    """x with `values` written to the places that `indices` gives. No place may be given twice. For each place
+    of x, the value that is written there, if any, is looked up in `values`.
     """
     given = {axis: index for axis, index in enumerate(indices) if index is not None}
     rest = [axis for axis in range(x.dim()) if axis not in given]

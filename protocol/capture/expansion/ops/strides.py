@@ -69,7 +69,9 @@ def _placed(elements: Tensor, size: Sizes, stride: Sizes) -> Tensor:
 
 
 def _order(size: Sizes, stride: Sizes) -> list[int] | None:
-    """The axes of a layout, from the largest stride to the smallest; None if it has gaps in memory."""
+    """The axes of a layout, from the largest stride to the smallest; axes of at most one element come last.
+    None if the layout has gaps in memory, or if two elements share a place.
+    """
     order = sorted(range(len(size)), key=lambda k: (size[k] > 1, stride[k]), reverse=True)
     expected = 1
     for k in reversed(order):
@@ -114,7 +116,7 @@ def slice_scatter(
 
 def _from_the_widest(size: Sequence[int], stride: Sequence[int]) -> list[int]:
     """The axes that have more than one element, from the largest stride to the smallest. Raises
-    `NotImplementedError` if two elements share a place.
+    `NotImplementedError` if two elements may share a place.
     """
     axes = sorted((axis for axis, count in enumerate(size) if count > 1), key=stride.__getitem__)
     reach = 0

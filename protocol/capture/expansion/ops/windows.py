@@ -31,7 +31,7 @@ def _ends_outside(node: Node) -> bool:
 
 
 def _is_uneven(node: Node) -> bool:
-    """Whether an adaptive pooling over two axes, or its gradient, has blocks of different sizes."""
+    """Whether blocks of an adaptive pooling over two axes, or of its gradient, differ in size or overlap."""
     first, result = node.args[0].meta["val"].shape[-2:], node.meta["val"].shape[-2:]  # type: ignore[union-attr]
     of_gradient = node.target is aten._adaptive_avg_pool2d_backward.default
     before, after = (result, first) if of_gradient else (first, result)
@@ -179,7 +179,9 @@ def _mean_pool(
 
 
 def _counts(shape: Sizes, spans: Sizes, step: Sizes, around: Sizes, ceil_mode: bool) -> list[int]:
-    """The number of windows along each axis. The last window must begin inside the tensor or its leading padding."""
+    """The number of windows along each axis. With `ceil_mode`, the last window must begin inside the tensor
+    or its leading padding.
+    """
     found = []
     for length, span, s, p in zip(shape, spans, step, around):
         rest = length + 2 * p - span
