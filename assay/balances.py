@@ -59,7 +59,9 @@ class Balance:
 
 
 def show_accounts(context: Context, *, offline: bool) -> None:
-    """Print names and addresses of all accounts, and their balances if a chain is reachable."""
+    """Print names and addresses of all accounts. Unless `offline` is set, also print their balances if a
+    chain is reachable.
+    """
     output = context.output
     accounts = list_accounts()
     addresses = [account.address for account in accounts if account.address is not None]
@@ -106,8 +108,8 @@ def _found(context: Context, addresses: Sequence[str]) -> tuple[dict[str, Balanc
 
 
 def balances(client: Client, addresses: Sequence[str]) -> dict[str, Balance]:
-    """The accounts' coin, and their tokens under the client's contracts, by address. Everything except the
-    coin is read at one block. Raises ChainError.
+    """The accounts' coin, and their tokens under the client's contracts, by address. The tokens are read at
+    one block; the list of open tasks is read before, and the coin at the newest block. Raises ChainError.
     """
     tasks, _ = open_tasks(client)
     with client.connection.view():

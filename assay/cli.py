@@ -151,7 +151,7 @@ def mint(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Mint test tokens. On a development chain, anyone may mint the test token."""
+    """Mint test tokens. Anyone may mint the test token."""
     from assay import funding
 
     funding.mint(context_of("mint", home, as_json, **connection), to, amount)
@@ -373,7 +373,8 @@ def verify(
     """Recompute a task's segments and compare them with the chain, or check a proof and weights. Needs no
     account.
 
-    The exit code is 3 if something differs: a segment, a field of the proof, or a tensor.
+    The exit code is 3 if a segment, a field of the proof or a tensor differs, or if the solver was convicted.
+    It is 2 if a proof matches the chain, but its task no longer has a result.
     """
     given = [
         name for name, value in (("--segments", segments), ("--segment", segment), ("--all", every)) if value

@@ -39,13 +39,14 @@ class KnownTask:
 
     @classmethod
     def meant(cls, client: Client, home: Home, number: int) -> Self:
-        """The task that a user means by a number: the one that was posted from the home folder with it, even
-        if its post is not on the chain now. If none was, the task that has the number now. Raises ChainError
-        as in `read`, and AnotherTask if the number has become another task's. The new number then means the
-        same task as the old one.
+        """The task that a user means by a number. This is the task that was posted from the home folder with
+        this number, even if its post is not on the chain now. If the home folder has noted no such task, it
+        is the task that has the number now.
 
-        If there is nothing new to say of that task, and the number has become that of another task that was
-        posted from the home folder, it means this one.
+        Raises ChainError as in `read`. Raises AnotherTask if the noted task no longer has the number. The new
+        numbers are then noted (`_moves`), and mean the same tasks from then on. There is one exception. If
+        the task's new number was not found or is already noted, the error would say nothing new. If another
+        task of the home folder also has the old number now, this other task is returned instead.
         """
         noted = notes.posted(home, client, number)
         if noted is None:
@@ -65,7 +66,9 @@ class KnownTask:
 
     @classmethod
     def _own(cls, client: Client, home: Home, number: int) -> Self | None:
-        """The task that has a number now, if it was posted from the home folder with another number."""
+        """The task that has a number now, if the home folder has noted it under some number, otherwise
+        None.
+        """
         with suppress(Reverted):
             found = cls.read(client, number)
             if notes.number_noted(home, client, found.submitter, found.terms) is not None:
@@ -74,9 +77,10 @@ class KnownTask:
 
     @classmethod
     def _moves(cls, client: Client, home: Home, number: int, now: int | None) -> dict[int, int]:
-        """The new number of a task whose old one is `number`. The new number may be noted as that of another
-        task of the home folder, which then has another number too, and so on: all these, by their old
-        numbers. Empty if one of these tasks is not found among the open ones. Raises ChainError.
+        """The new numbers of tasks of the home folder, by their old numbers. The first is `now`, the new
+        number of the task that was noted under `number`; it is None if it was not found. If another task was
+        noted under `now`, that task has a new number too, and so on. Empty if the new number of one of these
+        tasks was not found. Raises ChainError.
         """
         moves: dict[int, int] = {}
         while number not in moves:
@@ -101,8 +105,9 @@ class KnownTask:
         return notes.recall(home, client, self.number, self.submitter, self.terms)
 
     def view(self, client: Client, home: Home) -> TaskView:
-        """The task's state. Raises AnotherTask if its number has become another task's, NotMinedAgain if no
-        task has its number any more, and ChainError.
+        """The task's state. Raises AnotherTask if another task has its number now, or if no task has this
+        number and the task was found under another number. Raises NotMinedAgain if no task has this number
+        and the task was not found. Raises ChainError.
         """
         with _viewing(client):
             view = client.market.task_if_posted(self.number)
@@ -119,9 +124,9 @@ class KnownTask:
         raise AnotherTask(self.number, self.submitter, None if view is None else view.submitter, number)
 
     def _number_now(self, client: Client, home: Home) -> int | None:
-        """The number that the task has now. If the account has several open tasks with these terms, it is one
-        that is not noted in the home folder, if there is one. None if no open task fits. Must be called
-        inside a view.
+        """Find the number that the task has now. This is the number of the newest open task with this
+        submitter and these terms; tasks without a note in the home folder are preferred. None if there is no
+        such task. Must be called inside a view.
         """
         fitting = [task for task in open_numbers(client)[0] if self._is(client, client.market.task(task))]
         unnoted = [task for task in fitting if not notes.note_of(home, client, task).is_file()]

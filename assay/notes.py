@@ -34,7 +34,7 @@ def remember(home: Home, client: Client, task: int, file: Path | None, terms: Te
 
 def posted(home: Home, client: Client, task: int) -> tuple[str, Terms] | None:
     """The submitter and the terms of the task that was posted from this home folder with this number. None if
-    there is no readable note, or one of an older release, which names only the file.
+    there is no readable note, or if the note is from an older release, whose notes name only the file.
     """
     with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, TermsError):
         note = json.loads(note_of(home, client, task).read_bytes())
@@ -52,8 +52,9 @@ def number_noted(home: Home, client: Client, submitter: str, terms: Terms) -> in
 
 
 def renumber(home: Home, client: Client, numbers: Mapping[int, int]) -> None:
-    """Record that tasks, given by the numbers they were noted under, have other numbers now. The old notes
-    stay unless they are among the new numbers, because a re-organisation may give the old numbers back.
+    """Record that tasks have other numbers now. `numbers` maps the number under which a task was noted to its
+    new number. An old note stays, because a re-organisation may give the old number back. It is replaced only
+    if its number is the new number of another task.
     """
     texts = {number: note_of(home, client, task).read_bytes() for task, number in numbers.items()}
     for number, text in texts.items():
@@ -61,8 +62,8 @@ def renumber(home: Home, client: Client, numbers: Mapping[int, int]) -> None:
 
 
 def recall(home: Home, client: Client, task: int, submitter: str, terms: Terms) -> Path | None:
-    """The file that a task came from, perhaps with another number. None if the task was not submitted from this
-    home folder, was posted from Python, or if the file no longer exists.
+    """The file that a task came from. The task may be noted under another number. None if the task was not
+    submitted from this home folder, if it was posted from Python, or if the file no longer exists.
     """
     noted_as = posted(home, client, task)
     if noted_as != (submitter, terms):

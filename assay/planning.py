@@ -73,8 +73,8 @@ class Choices:
 
 
 def plan(context: Context, file: Path, choices: Choices) -> None:
-    """Measure the step of a task file, and print which schedules end first. Raises SourceError, CaptureError,
-    LanesError.
+    """Measure the step of a task file, and print which schedules end first. Raises DescriptionError,
+    SourceError, StartError, CaptureError, LanesError.
 
     Options are parsed before anything is captured or measured.
     """

@@ -65,7 +65,7 @@ class Price:
 
     @property
     def budget(self) -> int:
-        """The most that the training may cost; solvers bid below it."""
+        """The most that the training may cost. No bid is higher."""
         return self.terms.budget
 
     @property
@@ -114,8 +114,9 @@ class Price:
 
 def price(context: Context, file: Path) -> None:
     """Print what the task in a file costs, part by part, and how long its stages take. Also print whether a
-    solver with default settings would bid on the task. If a chain is reachable, also print what the chain's
-    newest tasks cost. Raises SourceError, CaptureError, NoRecommendation, TermsError.
+    solver with default settings would bid on the task. If a deployment is reachable, also print what its
+    newest tasks cost. Raises DescriptionError, SourceError, StartError, CaptureError, NoRecommendation,
+    TermsError, UnknownArithmetic, ChainError.
     """
     settings, output, description = context.settings, context.output, read(file)
     with reached(context) as client:

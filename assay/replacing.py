@@ -26,7 +26,8 @@ def origin_of(deployment: Deployment, task: int) -> dict[str, str]:
 
 def require_replaceable(folder: Path, origin: Mapping[str, str]) -> None:
     """Check that the files of a result in a folder, if there are any, are those of the task with this
-    `origin`. Raises ResultError. Results of older releases name only the task.
+    `origin`. Only the entries that a file has are compared: the results of older releases have only the
+    task's number. Raises ResultError.
     """
     state, proof, table = (folder / name for name in (STATE, PROOF, METRICS))
     if os.path.lexists(state):

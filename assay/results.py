@@ -58,8 +58,9 @@ def fetch(
 ) -> Result:
     """Fetch the committed result of a task. The solver's server is asked first, then the servers of the
     accounts whose seats have attested. The same servers are asked for the bundle if it is not at the
-    address in the terms. `limits` apply to the bundle and to every answer. `known` is the task that the
-    number must still mean. Raises AnotherTask, NotMinedAgain, ResultError, BundleError, ChainError.
+    address in the terms. `limits` apply to the bundle and to every answer. `known` is the task that must
+    still have the number `task`; by default, it is the task that has the number now. Raises AnotherTask,
+    NotMinedAgain, ResultError, BundleError, ChainError.
     """
     known = known or KnownTask.read(client, task)
     view, terms = known.view(client, home), known.terms

@@ -37,7 +37,8 @@ def split(
     development account for each lane, also write a members file with these accounts, for trying the job on
     one machine. Each lane trains `steps` steps, by default as many as the task has.
 
-    Raises PlanError and NotMade before the capture, and SourceError, CaptureError, LanesError, JobError.
+    Raises DescriptionError, PlanError and NotMade before the capture, and SourceError, StartError,
+    CaptureError, LanesError, JobError.
     """
     description = read(file)
     if steps is not None:

@@ -108,7 +108,7 @@ def drafted(captured: Captured, arithmetic: int = ARITHMETIC) -> Prepared:
 
 
 def prepare(captured: Captured, home: Home, arithmetic: int = ARITHMETIC) -> Prepared:
-    """Write the bundle of a captured task under `home.bundles`. Raises BundleError."""
+    """Write the bundle of a captured task under `home.bundles`. Raises BundleError, ProgramError."""
     draft = drafted(captured, arithmetic)
     new = home.bundles / f".new-{time.time_ns()}"
     try:
@@ -168,10 +168,10 @@ def is_private(terms: Terms) -> bool:
 
 
 def unfinished(client: Client, terms: Terms, fixed: Collection[str] = FIELDS) -> list[tuple[str, Terms]]:
-    """The intent and the terms of each of the account's posts of these terms whose outcome nobody saw, the
-    newest first: an interrupted command has sent it, or a re-organisation has taken it back. It may still be
-    mined, so a second post would lock the escrow twice. Only the `fixed` fields of the terms are compared,
-    because derived fields may have changed. Raises ChainError.
+    """The account's posts of these terms whose outcome nobody saw, the newest first: the intent and the terms
+    of each. Such a post was sent by an interrupted command, or a re-organisation has taken it back. It may
+    still be mined, so a second post would lock the escrow twice. Only the `fixed` fields of the terms are
+    compared, because derived fields may have changed. Raises ChainError.
     """
     assert client.sender is not None
     client.sender.recover()  # finds what was taken back since the sender was opened
@@ -211,7 +211,9 @@ def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) ->
     the chain: the market refuses tasks whose draws might never happen. At least `least` accounts must be
     eligible for the task's seats.
 
-    Raises TooFewVerifiers, NotEnoughTokens, NoRelay, ChainError.
+    If an interrupted command has already sent this post, only its transaction is awaited.
+
+    Raises TooFewVerifiers, NotEnoughTokens, NoSuchRound, ChainError, and what `signature_of` raises.
     """
     intent = client.market.interrupted("post", terms.abi())
     if intent is None:

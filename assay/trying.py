@@ -96,7 +96,7 @@ class Step:
 
 def attempt(context: Context, file: Path, count: int) -> None:
     """Train the first `count` steps of the task in a file, and print the outcome and what to do next. Raises
-    SourceError, CaptureError, NoRecommendation.
+    DescriptionError, SourceError, StartError, CaptureError, NoRecommendation.
     """
     keep_memory()
     output, description = context.output, read(file)

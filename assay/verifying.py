@@ -188,8 +188,8 @@ def _replay(
     roots: Sequence[bytes] | None,
     report: Report,
 ) -> None:
-    """Replay some of a task's segments, and add the findings to a report. Raises ResultError, NotHeld,
-    BundleError, SelfCheckError.
+    """Replay some of a task's segments, and add the findings to a report. Raises SettingsError, ResultError,
+    NotHeld, BundleError, DeviceError, SelfCheckError, ChainError.
     """
     committed = view.size - 1
     if committed < 1:

@@ -78,7 +78,7 @@ class Handle:
 
     @cached_property
     def price(self) -> Price:
-        """What the task costs. Raises ChainError."""
+        """What the task costs. Raises ChainError, NoRecommendation, UnknownArithmetic."""
         return Price.of_terms(place_of(self._context.settings, self._client), self.terms)
 
     @property

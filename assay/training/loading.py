@@ -20,8 +20,8 @@ OPTIMISER: Final = re.compile(r"optimizer\.\d+\.\w+")
 
 def model_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors of a state that belong to the model, in the order of capture. The step, the key, metrics
-    and an optimiser's tensors are left out. The name of an optimiser's tensor is a parameter's name followed
-    by a word.
+    and an optimiser's tensors are left out. An optimiser's tensor is recognised by its name, which matches
+    `OPTIMISER` or is a parameter's name followed by a word.
     """
     found: dict[str, Tensor] = {}
     for name, tensor in state.items():

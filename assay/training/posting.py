@@ -157,8 +157,9 @@ def _plan(name: str, steps: int, segments: int, seed: int | None, terms: Mapping
 
 
 def _start(start: Result | Handle | Path | str | None) -> Start | None:
-    """The state from which training goes on. Raises StartError if a result is not final: it may still be found
-    false, and the next solver would be paid to train on from false weights.
+    """The state from which training continues; None without a `start`. Raises StartError if a folder cannot
+    be read, or if a `Result` or a handle's result is not final. Such a result may still be found false, and
+    the next solver would be paid to train on from false weights. For a folder, this is not checked.
     """
     if start is None:
         return None

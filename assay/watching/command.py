@@ -201,7 +201,7 @@ class Watch:
         self._wait = self._pace if news.lines else min(longest, self._wait * 1.5)
 
     def _tell_which(self) -> None:
-        """Say which task is watched: a re-organisation may have given another one the number that is meant."""
+        """Say which task is watched, because a re-organisation may have given its number to another task."""
         known = self._following.known
         bundle = known.terms.bundle_hash
         name = task_name(self._home, bundle)
@@ -313,7 +313,9 @@ class Watch:
         self._listener.line("result", text, root=found.root, verified=True, **told)
 
     def _take_failure(self, error: Exception) -> None:
-        """Record why there is no result. It is fetched again."""
+        """Record why there is no result, and report the first failure in a row. The result is fetched again
+        later.
+        """
         self._failure = error
         if self._beside.failures(RESULT) == 1:
             self._listener.line("result", f"no result yet: {error}", verified=False)
@@ -339,7 +341,9 @@ class Watch:
             self._listener.state("the end is not final yet: the chain might still be re-organised")
 
     def _ended(self) -> ExitCode | None:
-        """The exit code once the task is over for good and nothing more needs to be fetched; None before."""
+        """The exit code once the task is over for good and nothing more needs to be fetched; None before.
+        Raises the last error if `LAST_TRIES` attempts to fetch or write a settled task's result have failed.
+        """
         if not self._is_final:
             return None
         standing = self._standing
@@ -381,8 +385,9 @@ def watch(
     callbacks: Sequence[Callback] = (),
     known: KnownTask | None = None,
 ) -> ExitCode:
-    """Watch a task, which must be `known` if that is given. Ctrl-C stops watching. Raises the errors of
-    `Watch.run` and of `callbacks`.
+    """Watch a task, and return the exit code. `known` is the task to watch; by default, it is the task that
+    has the number `task` now. Ctrl-C stops watching, and the exit code is then INTERRUPTED. Raises the errors
+    of `Watch.run` and of `callbacks`.
     """
     printer = Printer(output, callbacks=callbacks)
     try:

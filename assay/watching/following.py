@@ -96,8 +96,8 @@ class Following:
 
     def look(self) -> News | None:
         """What is new; None if the chain has no new block since the last look. Raises ChainError; the next
-        look then reports what this one missed. Raises AnotherTask if a re-organisation has given the task's
-        number to another task, and NotMinedAgain while the chain does not have the task's post.
+        look then reports what this one missed. After a re-organisation, raises AnotherTask or NotMinedAgain
+        if the task does not have its number any more (`KnownTask.view`).
         """
         with self._client.connection.view() as block:
             if block.hash == self._seen:

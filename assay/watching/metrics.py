@@ -60,7 +60,8 @@ def metric_tensors(manifest: Manifest) -> dict[str, int]:
 
 def read_manifest(home: Home, terms: Terms, served: Sequence[str | Address], limits: Limits) -> Manifest:
     """The manifest of a task's bundle: from the home folder, otherwise from its address in the terms,
-    otherwise from a `served` copy. Raises MetricsError.
+    otherwise from a `served` copy. Raises MetricsError, and BundleError if the home folder's copy has the
+    right hash but is not a valid manifest.
     """
     kept = home.bundles / terms.bundle_hash.hex() / MANIFEST
     if kept.is_file() and sha256(data := kept.read_bytes()).digest() == terms.bundle_hash:

@@ -34,8 +34,8 @@ class Deadline:
 
 
 def deadlines(report: TaskStatusReport, read_at: int, round_time: int | None) -> Iterator[Deadline]:
-    """Everything that a task waits for. `report` was read at second `read_at`; the round of a pending draw is
-    published at `round_time`.
+    """Everything that a task waits for and that has a known time. `report` was read at second `read_at`. The
+    round of a pending draw is published at `round_time`.
     """
     status, left = report.status, report.seconds_left
     if left is not None:

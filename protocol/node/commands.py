@@ -56,7 +56,9 @@ class _Command(TyperCommand):
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises BadParameter, a usage error, for a negative number."""
+        """Parse the arguments. Raises BadParameter, a usage error, for a negative number that is not the
+        value of an option. Arguments after "--" are not checked.
+        """
         valued = {
             name for option in self.params for name in option.opts if not getattr(option, "is_flag", True)
         }
@@ -125,9 +127,10 @@ def command(
 
 
 def add_config(app: typer.Typer, model: Callable[[], type[BaseModel]], party: str, title: str) -> None:
-    """Add `config show`: every setting of `party` (its table in config.toml) with its value and its source.
+    """Add the command `config show`, which prints every setting with its value and its source.
 
-    `model` imports the settings' class; `title` names the command in the JSON envelope.
+    `party` is the name of the settings' table in config.toml. `model` imports the settings' class. `title`
+    names the command in the JSON envelope.
     """
     config = typer.Typer(
         no_args_is_help=True, rich_markup_mode=None, help="Settings and where they come from."

@@ -14,10 +14,12 @@ from protocol.errors import AssayError, ExitCode, exit_code_of
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Run a command inside this context. An error of this project ends the process with one line on stderr
-    (all lines if the message is a list or a traceback) and the exit code of the error's class.
+    """Run a command inside this context. An AssayError ends the process with one line on stderr (all lines if
+    the message is a list or a traceback) and the exit code of the error's class.
 
-    An InternalError, or any other error, is a defect: the line then names the file that keeps its traceback.
+    An InternalError, or an error that is not an AssayError, is a defect. The line then names the file that
+    keeps its traceback, and the exit code is RETRY. Ctrl-C gives INTERRUPTED. If the reader of stdout has
+    closed it, the process ends with FINE and without a line.
     """
     try:
         yield

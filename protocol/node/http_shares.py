@@ -209,10 +209,11 @@ class SharedProtocol(TimedProtocol):
         return in_body or bool(self.conn.trailing_data[0])
 
     def _make_room(self) -> None:
-        """Close one connection. If the server waits for any clients, close the connection on which it has
-        waited longest; if some of the connections on which it waits are held, choose only among these. If the
-        server waits for no client, choose a connection of the largest share of the largest site, preferably
-        one that waits for its turn.
+        """Close one connection, to make room for this one. If the server waits for the clients of other
+        connections, close the one on which it has waited longest; held connections are chosen first. If it
+        waits for none of them, close a connection of the largest site, in that site one of the largest share,
+        and in that share preferably one that waits for its turn. In this case, the choice includes this
+        connection.
         """
         peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
         waiting = [peer for peer in peers if peer.waited is not None]

@@ -128,9 +128,9 @@ class Alerts:
         )
 
     def see(self, market: str, task: int, now: Seen, silent_after: float, at: int) -> None:
-        """Raise the alerts due after a look at a task. `at` is the chain's time. The caller sets `now.since`
-        to the same time; an earlier `since` replaces it if the status and size have not changed since the
-        last look.
+        """Raise the alerts due after a look at a task. `at` is the chain's time, and the caller sets
+        `now.since` to it. If the status and size have not changed since the last look, the `since` of that
+        look is kept instead.
         """
         with self._lock:
             before = self._seen.get((market, task))

@@ -81,7 +81,7 @@ class Eligible:
 
 
 def eligible(client: Client, terms: Terms) -> Eligible:
-    """The accounts that could be drawn for these terms. Reads all events of the board since the deployment.
+    """The accounts that could be drawn for these terms. Reads all registration events since the deployment.
     Raises ChainError.
     """
     audit = client.audit

@@ -94,8 +94,8 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
     """The call that is due, if any. With `grace`, calls are due that many seconds later, so that others can
     act first.
 
-    After the stall period, STALL replaces REDRAW. For a task that was never drawn, the call is DRAW;
-    `perform` stalls the task if no relay has the round.
+    After the stall period, STALL replaces the REDRAW of seats, but not that of looks. For a task that was
+    never drawn, the call is DRAW; `perform` stalls the task if no relay has the round.
     """
     view, now = seen.view, seen.now - grace
     if view.status is TaskStatus.BIDDING:

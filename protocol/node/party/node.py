@@ -95,7 +95,9 @@ class Node(ABC):
 
     @abstractmethod
     def _outcome(self, once: bool) -> ExitCode | None:
-        """The exit code if the work is over, otherwise None. Without `once` the work is rarely over."""
+        """The exit code if the node ends now, otherwise None. With `once`, the node ends when its work is
+        done. Without `once`, it ends only in special cases, such as after a slash.
+        """
 
     @abstractmethod
     def _at_stake(self) -> dict[str, object]:

@@ -59,8 +59,9 @@ def execute_first_draw(
 
 
 def show_round(client: Client, signature_of: SignatureOf, age: int = ALIVE_SECONDS // 2) -> Receipt | None:
-    """Submit the newest round to the beacon's contract if the last one shown is older than `age` seconds.
-    Returns None if it is not older, or if another party was faster. Raises NoRelay, NoSuchRound, ChainError.
+    """Submit the newest round to the beacon's contract, unless the last one shown is at most `age` seconds
+    old. Returns None if it is not older, or if another party was faster. Raises NoRelay, NoSuchRound,
+    ChainError.
     """
     network, now = client.deployment.beacon, client.now()
     if is_shown(client, age, now):

@@ -76,8 +76,8 @@ def _checked(device: str) -> Machine:
 
 
 def executors(device: str) -> ExecutorFactory:
-    """A factory of executors on `device` (a setting). Its first call loads torch and checks this process, and
-    may raise SelfCheckError or DeviceError. Callable from any thread.
+    """A factory of executors on `device`, such as "auto" or "cuda:1". Its first call loads torch and checks
+    this process, and may raise SelfCheckError or DeviceError. Callable from any thread.
     """
     lock, checked_here = Lock(), cache(lambda: _checked_here(device))
 
