@@ -121,11 +121,11 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def undecided(context: Context, seen: Observation) -> list[int]:
-    """The numbers of our undecided looks. A look is undecided if it has made an accusation that is still
-    open. It is also undecided if its target belongs to another party and it may still accuse the target or
-    take the target's lock. If the task were settled now, the target would keep its lock. After the time for
-    challenges, a look can accuse only if the solver's step tree is on the chain, because no game can be
-    opened to obtain the tree any more. Raises ChainError.
+    """The numbers of our undecided looks. A look is decided once its target was caught. Until then, it is
+    undecided if it has made an accusation that is still open. It is also undecided if its target belongs to
+    another party and it may still accuse the target or take the target's lock. If the task were settled now,
+    the target would keep its lock. After the time for challenges, a look can accuse only if the solver's step
+    tree is on the chain, because no game can be opened to obtain the tree any more. Raises ChainError.
     """
     return [
         look.number
@@ -208,8 +208,8 @@ def _is_turned(
 def _accuse(
     context: Context, seen: Observation, look: Seat, told: Revealed, step_root: bytes, game: int
 ) -> None:
-    """Accuse the seat or, if the solver's step tree is false, continue the game against the solver. Raises
-    ChainError, CommitmentError, NotEnoughTokens.
+    """Accuse the seat. If the solver's step tree is false, challenge the solver instead, in the asking game
+    if there is one. Raises ChainError, BundleError, CommitmentError, StateLost.
     """
     task, number = seen.view.task, look.number
     material, client = context.load(task), context.clients[look.account]

@@ -22,7 +22,9 @@ from verifier.salts import salt_of_challenge, salted_seats
 
 
 def answers(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that answer accusations against our seats and looks. Each replays a segment up to the accused state."""
+    """Jobs that answer accusations against our seats and looks. Each replays a segment, at least up to the
+    accused state.
+    """
     for look, seat, told in accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
         in_time = stands is not None and seen.now <= stands.until
@@ -77,7 +79,7 @@ def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Cha
 
 
 def _answer(context: Context, seen: Observation, look: Seat, seat: Seat, told: Accused) -> None:
-    """Answer the accusation, or challenge the solver. Raises ChainError, CommitmentError."""
+    """Answer the accusation, or challenge the solver. Raises ChainError, BundleError, CommitmentError."""
     view, material = seen.view, context.load(seen.view.task)
     (own,) = salted_seats(context, seen, [seat])
     (segment,) = context.segments(view.task, look.number)

@@ -57,7 +57,8 @@ be requested.
 
 
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that attest the seats whose segments have all been replayed, once the result is held.
+    """Jobs that attest our seats and looks as soon as all their digests are here. A seat's result is already
+    held then, unless its digest was made by `_digest_own`.
 
     A verifier that has challenged the solver attests the states that it computed itself, so that it does not
     count as silent. It attests only while one of its games against the solver is open, because nobody can be
@@ -194,7 +195,7 @@ def _due(
 def _own(context: Context, seen: Observation) -> Iterator[int]:
     """The segments that still need a digest for our seats. Each seat's segments are followed by the number
     that stands for the result. Once segments can no longer be challenged, a digest is needed only for the
-    segments that our looks compare, because looks accuse until the task is over.
+    segments that our looks compare, because a look may accuse as long as the task is submitted.
     """
     if open_segments(seen):
         due = _digesting(context, seen)
@@ -208,13 +209,14 @@ def _own(context: Context, seen: Observation) -> Iterator[int]:
 
 
 def _digesting(context: Context, seen: Observation) -> list[Salted]:
-    """The seats, with their salts, for which segments are digested: our seats and looks that have not
-    attested, the seats that our looks compare, and our seats and looks that are looked at and have not
-    revealed their digests.
+    """The seats and looks for which segments are digested, each with the salt of the digest: our seats and
+    looks that have not attested, our looks whose targets have revealed their salts (with those salts), and
+    our seats and looks that are looked at and have not revealed their digests.
 
-    There is one exception: our attested seats are included too if a game is played on the task, but this
-    database has no challenge of the task. This happens, for example, if an old copy of the database was
-    restored. The replay then finds the difference a second time, and the journal has the game's moves.
+    There is one exception: our attested seats and looks are included too if a game is played on the task, but
+    this database has no challenge against the task's solver. This happens, for example, if an old copy of the
+    database was restored. The replay then finds the difference a second time, and the journal has the game's
+    moves.
     """
     unknown = seen.view.open_games and not context.database.challenges(seen.view.task)
     seats = own_seats(seen, context.clients, attested=bool(unknown))

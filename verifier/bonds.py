@@ -35,8 +35,8 @@ class Bonds:
         lock: threading.Lock | None = None,
         everywhere: list[Bonds] | None = None,
     ) -> None:
-        """`everywhere` is the list of the bonds under all deployments of the process, to which these are
-        added. All of them have the same `lock`.
+        """`everywhere` lists the `Bonds` of all deployments of the process. This object is added to it. All
+        of them have the same `lock`.
         """
         self._clients = clients
         self._database = database
@@ -159,9 +159,9 @@ class Bonds:
         """Token units that must stay free for an account's uncommitted challenges: for those of `due` whose
         bond is at stake, and for those of `ahead`, the largest `at_stake` first. Raises ChainError.
 
-        Nothing is kept for a bond that `tokens` units cannot cover beside those before it, or for a task that
-        cannot be challenged now. Otherwise, one false result in a task with a bond beyond the account's
-        tokens would keep the account from challenging in all smaller tasks.
+        For a challenge of `ahead`, nothing is kept if `tokens` units cannot cover its bond beside the bonds
+        before it, or if its task cannot be challenged now. Otherwise, one false result in a task with a bond
+        beyond the account's tokens would keep the account from challenging in all smaller tasks.
         """
         needed = self._sum(row for row in due if row.opening_until == COMMITTING)
         some = [row for row in ahead if row.opening_until is None]

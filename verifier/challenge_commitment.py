@@ -99,7 +99,7 @@ class ChallengeCommitment:
 
     def advance(self, challenge: Challenge) -> Receipt | None:
         """Send the next transaction that is due before the game. Returns the receipt of the transaction that
-        opened the game, otherwise None. Raises ChainError, NotEnoughTokens.
+        opened the game, otherwise None. Raises ChainError, NotEnoughTokens, NotEnoughCoin.
         """
         if challenge.is_committed:
             return self._open(challenge)
@@ -319,8 +319,9 @@ class ChallengeCommitment:
         return True
 
     def _opens_late(self, challenge: Challenge) -> bool:
-        """Open the commitment late, after the conviction. This returns the bond and, if the challenge has a
-        seat, pays the game's cost and the seat's fee. Returns whether that was done.
+        """Open the commitment late, after the conviction. This returns the bond. If the account still has the
+        challenge's seat, this also pays the game's cost and the seat's fee. Returns whether the commitment
+        was opened.
         """
         calls = self._client.commitments
         segment = SEGMENT_UNKNOWN if challenge.segment is None else challenge.segment

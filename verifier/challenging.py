@@ -114,8 +114,9 @@ class ChallengeDriver:
         return self._trees is None and self.deadline < math.inf
 
     def advance(self) -> None:
-        """Do the next thing that is due: at most one move or other call and, before a commitment, a deposit.
-        Raises ChainError, BundleError, CommitmentError, VerifierError, NotEnoughTokens, OSError.
+        """Do the next thing that is due: at most one move or other call. A commitment may need further calls
+        first, which bring tokens for its bond or forfeit other commitments. Raises ChainError, BundleError,
+        CommitmentError, VerifierError, NotEnoughTokens, NotEnoughCoin, OSError.
         """
         challenge = self._challenge()
         if challenge.game is not None:

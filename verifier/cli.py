@@ -77,7 +77,8 @@ def watch(
     """Register, replay for seats, attest or challenge, serve results, collect. Press Ctrl-C once to stop when
     no move is due, twice to stop at once.
 
-    With --once the exit code is 3 if a solver was found false, or if one of our challenges was lost.
+    With --once the exit code is 3 if one of our challenges was won or lost or, with --only-watch, if a solver
+    was convicted.
     """
     from protocol.node.process import importing, keep_memory
 
@@ -201,8 +202,9 @@ def resign(connection: Flags, home: HomeOption = None, as_json: JsonOption = Fal
 
 @command(app, connection=SENDS)
 def withdraw(connection: Flags, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Take out what is free in the vault, including an unbonded stake and returned deposits. Refused while `watch`
-    runs with the account and this home folder; with another one, do not use it meanwhile.
+    """Take out the tokens that are free in the vault, including an unbonded stake, and the coin of returned
+    deposits. Refused while `watch` runs with the account and this home folder. While `watch` runs with the
+    account and another home folder, do not use this command.
     """
     with _client(at_home(home), connection) as client:
         from protocol.node.output import Output

@@ -186,7 +186,7 @@ class Context:
         return self._segments[task, seat]
 
     def forget(self, task: int) -> None:
-        """The task is over: drop its data in memory, its material, and the items that jurors served."""
+        """The task is over: drop its data in memory, its material, and the items that our jurors served."""
         self._terms.pop(task, None)
         self.first_due.pop(task, None)
         self.claimed.difference_update([claim for claim in list(self.claimed) if claim[0] == task])
@@ -204,7 +204,9 @@ class Context:
         return parsed(market.endpoint_of(market.task(task).solver))
 
     def fetch(self, task: int, lost: float) -> None:
-        """Fetch a task's bundle, after attempts that took `lost` seconds. Raises BundleError, ChainError."""
+        """Fetch a task's bundle, after attempts that took `lost` seconds. Raises BundleError, DiskFull,
+        ChainError.
+        """
         self.materials.fetch(task, self.terms(task), self.endpoint(task), lost)
 
     def load(self, task: int) -> Material:

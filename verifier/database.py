@@ -162,9 +162,10 @@ class Database(NodeDatabase):
         self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?)", (task, segment, root))
 
     def digest(self, task: int, salt_hash: bytes, segment: int, root: bytes) -> bytes | None:
-        """The digest of a segment; None if we have none. `salt_hash` identifies the seat or look of ours that
-        the digest belongs to. `root` is the root of the segment tree. If `segment` is the number that stands
-        for the result (`findings.Committed`), the digest is that of the result.
+        """The digest of a segment; None if we have none. `salt_hash` is the hash of the salt under which the
+        segment was digested: the salt of one of our seats or looks, or the salt that the target of one of our
+        looks has revealed. `root` is the root of the segment tree. If `segment` is the number that stands for
+        the result (`findings.Committed`), the digest is that of the result.
         """
         found = self._execute(
             "SELECT digest FROM digests WHERE task = ? AND salt_hash = ? AND segment = ? AND root = ?",
@@ -212,7 +213,7 @@ class Database(NodeDatabase):
         return _roots(rows[0][0]) if rows else []
 
     def put_commitment(self, task: int, root: bytes, roots: Sequence[bytes]) -> None:
-        """Keep the roots of a task's latest commitment: 32 bytes a segment."""
+        """Keep the roots, 32 bytes each, of a task's latest commitment."""
         self._execute("INSERT OR REPLACE INTO commitments VALUES (?, ?, ?)", (task, root, b"".join(roots)))
 
     def attested(self, task: int, salt_hash: bytes) -> bytes | None:
@@ -337,8 +338,8 @@ class Database(NodeDatabase):
         )
 
     def begin_again(self, key: tuple[int, int]) -> None:
-        """Reset a challenge because a re-organisation removed its events; its transactions are then looked
-        up again.
+        """Reset a challenge that is not over, because its commitment was refused or because a re-organisation
+        removed its events. Its transactions are then looked up again.
         """
         self._execute(
             "UPDATE challenges SET opening_until = NULL, game = NULL "
@@ -382,7 +383,7 @@ class Database(NodeDatabase):
 
     def states(self, task: int, own: bool) -> list[StateRow]:
         """The kept states of a task, ordered by number. If `own`, these are the states computed here,
-        otherwise the states that the solver served.
+        otherwise the states that were served.
         """
         rows = self._execute(
             "SELECT number, own, root, manifest FROM states WHERE task = ? AND own = ? ORDER BY number",

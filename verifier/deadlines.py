@@ -15,8 +15,9 @@ from verifier.seats import due_by, own_seats
 
 
 def replays_due(context: Context, seen: Observation) -> int:
-    """The time at which the next digest of our seats is due, in an attestation or in a reveal. If no digest
-    is due, the time at which challenges end. Seconds since 1970.
+    """The time at which the next digest of our seats is due, in an attestation or in a reveal. If no
+    attestation is due, the end of challenges takes the place of an attestation's deadline. Seconds since
+    1970.
     """
     due = due_by(seen, context.clients)
     if seen.audit is None or not any(True for _ in unopened(context, seen)):
@@ -44,7 +45,7 @@ def sends_due(context: Context, seen: Observation) -> float:
 
 
 def concerns(context: Context, seen: Observation) -> bool:
-    """Whether our accounts have a place, a juror, a claim or a challenge in a task."""
+    """Whether our accounts have a seat, a look, a place in the jury, a claim or a challenge in a task."""
     if own_seats(seen, context.clients, attested=True) or context.database.all_challenges(seen.view.task):
         return True
     jury = context.juries.of(seen.view.task)

@@ -61,8 +61,8 @@ class Engagements:
 
     def beside(self, challenge: Challenge) -> list[Owed]:
         """Everything that is owed except the game of this challenge. Possible draws are counted under these
-        contracts only, because offers under other contracts reserve their own third of the machine. Raises
-        ChainError.
+        contracts only, because the offers under other contracts were admitted separately, for another third
+        of the machine (`registration`). Raises ChainError.
         """
         owed = [one for node in self._all for one in node._owed(challenge if node is self else None)]
         return [*owed, *self._drawable()]

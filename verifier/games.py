@@ -67,7 +67,7 @@ class Games:
 
     def make_ready(self, seen: Observation) -> Iterator[Job]:
         """Jobs that deposit the bonds that our accounts may soon lock. These accounts are the ones with seats
-        or looks in this task and, for a whistleblower, the main account.
+        or looks in this task that have not attested and, for a whistleblower, the main account.
         """
         if not seen.view.status.can_be_challenged:
             return

@@ -261,7 +261,7 @@ class Jobs:
             one.done.wait()
 
     def abandon(self) -> None:
-        """Let each thread end with its job, without waiting; nothing may be offered afterwards."""
+        """Let each thread end when its job ends; do not wait for it. Nothing may be offered afterwards."""
         with self._lock:
             for _ in self._threads:
                 self._queue.put(None)

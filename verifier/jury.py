@@ -30,8 +30,9 @@ class Jury:
         return Objection(self.claim.tensor, self.claim.walk)
 
     def may_object(self, terms: Terms, now: int) -> bool:
-        """Whether the claimant may object now. There must be votes to object to and no objection yet, and
-        `now` must be in the second half of the time for objections.
+        """Whether the claimant may object now. At least one juror must have voted yes, at most half of all
+        jurors may have voted no, and there must be no objection yet. `now` must be in the second half of the
+        time for objections.
         """
         if self.view is None or self.view.pending or self.objection is not None:
             return False

@@ -46,7 +46,7 @@ class _Told:
     stands: Jury | None = None
 
     def begin(self, events: Sequence[Event]) -> None:
-        """Forget all events, and note these."""
+        """Forget all events, and note `events` instead."""
         self.events, self.claims, self.available, self.have = [], {}, set(), {}
         for event in events:
             self.note(event)

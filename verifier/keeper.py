@@ -59,10 +59,11 @@ def turn(account: str, call: str, longest: float) -> float:
     that is due. `call` names the call and what it is about. The seconds follow from a hash, so the accounts
     take turns.
 
-    Of few accounts and of many, only a few have a turn close to the earliest one: with x uniform in (0, 1] and
-    n = `VERIFIERS`, the turn is longest * (1 + ln x / ln n), at least 0. If a call becomes visible d seconds
-    after it was sent, about n ** (d / longest) accounts have sent it, however many there are up to n / 2. TFMCC
-    suppresses the feedback of multicast receivers in this way (RFC 4654).
+    Whether there are few accounts or many, only a few have a turn close to the earliest one. With x uniform
+    in (0, 1] and n = `VERIFIERS`, the turn is longest * (1 + ln x / ln n), but at least 0. If a call becomes
+    visible d seconds after it was sent, about n ** (d / longest) accounts have sent it. This holds for any
+    number of accounts up to n / 2. TFMCC suppresses the feedback of multicast receivers in this way (RFC
+    4654).
     """
     drawn = sha256(f"{account.lower()} {call}".encode()).digest()
     x = (1 + int.from_bytes(drawn[:6])) / 2**48
@@ -71,9 +72,10 @@ def turn(account: str, call: str, longest: float) -> float:
 
 def due(context: Context, seen: Observation) -> Exit | None:
     """The call that this verifier should make now; None if there is none. Without a part in the task, the
-    verifier waits for its turn. The verifier makes no call while it challenges the task, never pays a solver
-    that it found false, does not settle while one of our looks may still take a lock, ends no task in which
-    one of our claims is open, and does not punish its own silence. Raises ChainError.
+    verifier waits for its turn. The verifier makes no call while it challenges the task, and never pays a
+    solver that it found false. It does not settle while one of our looks is undecided (`accusing.undecided`),
+    and ends no task in which one of our claims is open. It requests no redraw while one of our seats or looks
+    has not attested, because a redraw may punish our own silence. Raises ChainError.
     """
     what = exit_due(seen, context.client.deployment, GRACE)
     if what is None or what is Exit.DRAW:
@@ -107,8 +109,9 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 def _has_turn(context: Context, seen: Observation, what: Exit) -> bool:
     """Whether this verifier's turn to make the call has come. It is counted from the time at which the call
-    was first seen to be due: the end of a game or an accusation, for example, can make a call due at any time.
-    All draws form one queue, and each is about the first draw in it. Raises ChainError.
+    was first seen to be due: the end of a game or an accusation, for example, can make a call due at any
+    time. All draws form one queue, so for a draw in any task, the turn is that of the first draw in the
+    queue. Raises ChainError.
     """
     client, about = context.client, seen.view.task
     call = f"{what.value} {about}"

@@ -96,7 +96,9 @@ def asks(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def asking(context: Context, seen: Observation, look: Seat) -> Challenge:
-    """A challenge that only asks for the step tree of a look's segment. Raises BundleError, ChainError."""
+    """A challenge that only asks for the step tree of a look's segment. Raises BundleError, ChainError,
+    CommitmentError.
+    """
     view = seen.view
     roots = context.load(view.task).replayer.roots(Committed(view.root, view.size))
     (segment,) = context.segments(view.task, look.number)

@@ -136,8 +136,8 @@ class VerifierNode(Node):
         """Run until stopped. With `once`, end when nothing is open: no task, no challenge, and no job that
         `turn` counts. All chosen tasks must also be over; if none are chosen, at least one task must be.
 
-        With `once`, returns FRAUD if a solver was found false, or if one of our challenges was lost. Raises
-        VerifierError, ChainError.
+        With `once`, returns FRAUD if one of our challenges was won or lost. Raises ChainError,
+        NotEnoughTokens, SettingsError, NotPublic, PortTaken, PortRefused, NoSuchHost, NotStarted.
         """
         settings, nodes = self.context.settings, (*self._earlier, self)
         try:
@@ -212,10 +212,10 @@ class VerifierNode(Node):
         return not (self._alive or self._workers.computing or self._withdraw)
 
     def turn(self, block: Block) -> int:
-        """Look at everything as of this block, and offer the work that is due. Returns the sum of three
-        numbers: challenges that are not over; tasks that are not over, which do not count after a request to
-        stop; and jobs in progress. Of the jobs, only those count that send transactions, that inform on seats
-        whose salts were offered, or that work for looks and jurors. Raises ChainError.
+        """Look at everything as of this block, and offer the work that is due. Returns the number of
+        challenges that are not over, of tasks that are not over, and of jobs in progress, added up. Tasks do
+        not count after a request to stop. A job counts only if it sends transactions, informs on seats whose
+        salts were offered, or works for looks and jurors. Raises ChainError.
         """
         self._collect()
         context, workers = self.context, self._workers
@@ -312,8 +312,8 @@ class VerifierNode(Node):
         self.context.log.info("over", task=task, status=view.status.name.lower())
 
     def _take_earnings(self) -> None:
-        """After a task is over, withdraw the returned coin, and the free tokens in the vault except those
-        kept for a bond.
+        """After the start, and after a task is over, withdraw the returned coin, and the free tokens in the
+        vault except those kept for a bond. This waits until no challenge is open.
         """
         if self._withdraw and not self._games and not self._stop.asked:
             self._workers.sends.offer(Job(None, "withdraw", self._withdraw_now))

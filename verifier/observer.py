@@ -39,7 +39,7 @@ class Observer:
         offers: Offers,
         after_look: Callable[[], None],
     ) -> None:
-        """`after_look` is called after each look at a task that did not fail."""
+        """`after_look` is called after each look at one task, unless the look failed."""
         self._context = context
         self._tasks = tasks
         self._stop = stop

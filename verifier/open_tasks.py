@@ -92,7 +92,7 @@ class OpenTasks:
         return len(finished)
 
     def _drawn(self, tasks: Sequence[int]) -> dict[int, bool]:
-        """For each past task, whether one of our accounts has a seat or second look in it (audit.md section 6), may
+        """For each past task, whether one of our accounts has a seat or look in it (audit.md section 6), may
         be in its jury, or has a bond in its claim.
         """
         client = self._client

@@ -31,8 +31,8 @@ promised; if the waits are longer than this share, they take time from the other
 
 
 def standing(account: str, speed: float, least_period: float, clocks: Clocks) -> Standing:
-    """The work that an account's offer may bring at any time, if every period has at least `least_period`
-    seconds.
+    """The work that an account's offer may bring at any time, if every seat's period has at least
+    `least_period` seconds and is as long as `TRANSACTIONS` assumes.
     """
     looks = seconds_beside(clocks, waits=MAX_SEAT_SEGMENTS + 1)
     shortest = max(least_period, TRANSACTIONS * looks)
@@ -57,11 +57,11 @@ def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float
 def ensure_registered(
     client: Client, settings: VerifierSettings, others: Mapping[str, float] | None = None, full: bool = False
 ) -> None:
-    """Register the account unless it is registered: lock the stake and make the offer from the settings. A
-    suspended account is reinstated, because by starting the process the operator says that it can attest
-    again. `others` are the speeds that further accounts of the process offer, by address. If the disk
-    limit is reached (`full`), an account that is not in the draw stays out. Raises NotEnoughTokens,
-    SettingsError, ChainError.
+    """Register the account unless it is registered: lock the stake and make the offer from the settings. If
+    the settings have no stake, no account is registered. A suspended account is reinstated, because by
+    starting the process the operator says that it can attest again. `others` are the speeds that further
+    accounts of the process offer, by address. If the disk limit is exceeded (`full`), an account that is not
+    in the draw stays out. Raises NotEnoughTokens, SettingsError, ChainError.
     """
     log = logs.get("verifier").bind(account=client.address)
     unit = client.deployment.parameters.stake_unit

@@ -35,8 +35,9 @@ class Disk:
         self._measured: tuple[float, int] | None = None
 
     def room(self, spare: int) -> int:
-        """How many more bytes may be stored for other parties. After that, `spare` bytes of the disk, or a
-        tenth of it if that is less, are still free, and the limit, if there is one, is kept. Raises OSError.
+        """How many more bytes may be stored for other parties, so that two conditions still hold: `spare`
+        bytes of the disk, or a tenth of it if that is less, are free, and the limit, if there is one, is
+        kept. Negative if a condition does not hold now. Raises OSError.
         """
         free = room(self._folder, spare)
         return free if self._limit is None else min(free, self._limit - self.used())

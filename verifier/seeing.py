@@ -21,7 +21,9 @@ def see_events(context: Context, seen: Observation, fetching: Iterable[Jobs]) ->
 
 
 def _see_looks(context: Context, seen: Observation) -> None:
-    """Record the events of looks. Even without them, a seat reveals its digest."""
+    """Record the events of looks. If that fails, the failure is only counted and logged, because a seat
+    reveals its digest even without these events. Raises RpcUnavailable.
+    """
     try:
         context.looks.see(seen)
     except RpcUnavailable:
@@ -31,7 +33,9 @@ def _see_looks(context: Context, seen: Observation) -> None:
 
 
 def _see_juries(context: Context, seen: Observation, fetching: Iterable[Jobs]) -> None:
-    """Record the events of juries. Even without them, segments that are available are attested."""
+    """Record the events of juries. If that fails, the failure is only counted and logged, because segments
+    that are available are attested even without these events. Raises RpcUnavailable.
+    """
     if seen.audit is None:
         return
     try:

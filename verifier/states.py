@@ -52,8 +52,8 @@ class States:
         """Advance our own run towards checkpoint `last`, by one segment at most. Returns the run's state
         roots r_0, r_1, … so far; the run has reached the checkpoint if there are more than `last` roots.
 
-        The roots stay right if another thread meanwhile finds a state damaged; only the state is computed
-        again.
+        If another thread finds a state damaged meanwhile, that state is computed again, but the returned
+        roots stay right.
         """
         return [row.root for row in self._extended(last)]
 
@@ -109,7 +109,9 @@ class States:
                 write_atomically(place(group), b"".join(tensors))
 
     def has(self, number: int, root: bytes) -> bool:
-        """Whether `kept` would return the checkpoint with this root."""
+        """Whether the checkpoint with this root is on disk. Checkpoint 0 always counts as being there, even
+        with another root.
+        """
         return number == 0 or self._database.state(self._task, number, root) is not None
 
     def kept(self, number: int, root: bytes) -> State | None:

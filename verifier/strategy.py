@@ -49,10 +49,10 @@ def honest_challenger(game: GameView, run: Run, revealed: Revealed, provider: Pr
 def over_http(
     address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
 ) -> CheckpointProvider:
-    """A client of the HTTP service of a solver or a juror. The time limit of a question is a sixtieth of the
-    challenger's time, but never less than 1 second and never more than 30 seconds. No game needs as many as
-    30 questions. The time limit of a checkpoint is `FETCH_SHARE` of the time to attest, no matter how large
-    the checkpoint is, but never less than that of a question.
+    """A client of the HTTP service of a solver or a juror. Its patience is a sixtieth of the challenger's
+    time, but at least 1 second and at most 30 seconds. The time limit of a question is the patience plus the
+    time that the answer's bytes take. No game needs as many as 30 questions. A checkpoint must arrive within
+    `FETCH_SHARE` of the time to attest, no matter how large it is, or within the patience if that is longer.
     """
     patience = min(30.0, max(1.0, terms.game_time / 60))
     shapes = Shapes(program, terms.segments, terms.segment_steps)

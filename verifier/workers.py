@@ -49,7 +49,7 @@ class Workers:
 
     @property
     def computing(self) -> bool:
-        """Whether a fetch or a replay of a seat is in progress, or a state is fetched for claimants."""
+        """Whether a job of `fetches`, `replays` or `keeps` is in progress."""
         return any(work.busy for work in (self.fetches, self.replays, self.keeps))
 
     def collect(self) -> list[Failure]:
