@@ -64,7 +64,9 @@ def _deployed(name: str, text: str) -> Any:
 
 
 def _recommended(name: str, text: str) -> Any:
-    """A field for an amount of the terms. Its default is what `assay submit` recommends for the default budget."""
+    """A field for an amount of the terms. Its default is the amount in `_THIN`, if there is one. Otherwise it
+    is what `assay submit` recommends for the default budget and the amounts in `_THIN`.
+    """
     return _number(getattr(_TERMS, name) * TOKEN // CHAIN_TOKEN, Unit.TOKENS, 0, _MOST_TOKENS, text)
 
 
@@ -236,7 +238,9 @@ class MarketParameters:
 
     @property
     def lock(self) -> int:
-        """The lock of a seat or look. If the terms have looks, half of the lock is worth more than a game."""
+        """The lock of a seat or look. It covers the cost of silence. If the terms have looks, it is also at
+        least `LOOK_LOCK` times a game's cost.
+        """
         games = LOOK_LOCK * self.game_cost if self.look_chance else 0
         return max(self.seat_lock, self.silence_costs, games)
 

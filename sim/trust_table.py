@@ -80,7 +80,7 @@ class Chain:
     """Fee of a draw in token units, at least the cost of its gas."""
 
     def setting(self, budget: int, days: int, *, looks: bool = True, segments: int = SEGMENTS) -> Setting:
-        """The setting of a task, with `budget` in tokens."""
+        """The setting of a task with a budget of `budget` tokens and a training of `days` days."""
         parameters = replace(RECOMMENDED, draw_delay=self.draw_delay, draw_fee=self.draw_fee)
         made = setting(
             parameters,
@@ -125,7 +125,7 @@ class Priced:
 
     @property
     def unpaid_gas(self) -> Fraction:
-        """Gas of seats and looks that the fees of the seats and looks do not cover."""
+        """Gas of seats and looks that their fees do not cover."""
         amounts = self.amounts
         seats = Fraction(amounts.verifiers * UNPAID_SEAT)
         if not amounts.look_chance:

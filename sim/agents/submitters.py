@@ -87,7 +87,7 @@ class Vanishing(Submitter):
     rate: float = 0.1
 
     def act(self, view: Posting) -> Actions:
-        """Decide at random for each task."""
+        """Decide at random for each task whether to take down its bundle."""
         return self._actions(view, gone=view.uniform < self.rate)
 
 

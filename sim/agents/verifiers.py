@@ -81,8 +81,8 @@ class Verifier:
         return Check(seats.served, seats.served & ~seats.hit, seats.hit | ~seats.served)
 
     def look(self, looks: Seats) -> Check:
-        """Act as a looker at one segment of a seat. Unless this method is overridden, a looker acts as in a
-        seat of one segment.
+        """Act as a looker at one segment. Unless this method is overridden, a looker acts as in a seat of one
+        segment.
         """
         return self.check(looks)
 
@@ -116,7 +116,7 @@ class LazyLooker(Verifier):
     honest: ClassVar[bool] = False
 
     def look(self, looks: Seats) -> Check:
-        """Attest without a replay, and accuse nobody."""
+        """Attest whatever is served, without a replay, and accuse nobody."""
         nothing = np.zeros_like(looks.served)
         return Check(nothing, looks.served, nothing)
 
@@ -195,7 +195,7 @@ class Mixing(Verifier):
     diligence: float = 0.5
 
     def check(self, seats: Seats) -> Check:
-        """Decide at random for each seat."""
+        """Decide at random for each seat whether to replay it."""
         looks = seats.uniform < self.diligence
         return Check(
             seats.served & looks,
@@ -213,7 +213,7 @@ class Accusing(Verifier):
     rate: float = 1.0
 
     def check(self, seats: Seats) -> Check:
-        """Either challenge or attest each seat, never both."""
+        """Decide at random for each seat: challenge, or attest if the data are served. Never do both."""
         accuses = seats.uniform < self.rate
         return Check(np.zeros_like(seats.served), seats.served & ~accuses, accuses)
 

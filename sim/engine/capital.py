@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def of_task(parameters: MarketParameters) -> Capital:
-    """Cost of each lock of a task that is settled without a game, in token units. The whole escrow counts."""
+    """Cost of each lock of a task that is settled without a game, in token units. The cost of the escrow is
+    that of the whole escrow, not only of the fees in it.
+    """
     return task_capital(
         Fraction(parameters.capital_rate),
         training=parameters.training_time,
@@ -38,7 +40,7 @@ def of_task(parameters: MarketParameters) -> Capital:
 
 
 def of_game(parameters: MarketParameters, amount: int) -> Fraction:
-    """Cost of locking an amount for the duration of a game, as in `least_bond`."""
+    """Cost of locking an amount for the duration of a game, as in `protocol.tasks.amounts.least_bond`."""
     return capital_cost(Fraction(parameters.capital_rate), amount, GAME_CLOCKS * parameters.game_time)
 
 

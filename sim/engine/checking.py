@@ -332,7 +332,9 @@ class _Checking:
             self._games.append(Games.of(held, opened, right, self._least, seated=True))
 
     def _pass_by(self) -> Looks | None:
-        """Let bystanders act; each draws its own segment."""
+        """Draw a segment for each bystander. Let the bystanders act, except those that act only on stalled
+        tasks. Returns None if there are no bystanders.
+        """
         checker, task = self._checker, self._task
         count = checker.population.bystander_count
         if not count:

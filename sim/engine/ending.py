@@ -57,8 +57,8 @@ class Closer:
     # ------------------------------------------------------------------ draws
 
     def _draws(self, task: Task, checks: Checks) -> None:
-        """Pay for each draw, from the escrow or a silent account. A stopped beacon only delays the draw,
-        which is still paid.
+        """Pay for each draw, from the escrow or a silent account. If the beacon stops, the first draw is
+        executed after the end of the task, and is paid too.
         """
         parameters, books = self.parameters, self.books
         submitted = task.live.nonzero()[0]
@@ -156,9 +156,8 @@ class Closer:
                 booking.forfeit(self.books.ledger, rows, challengers[rows], bonds)
 
     def _bonds(self, checks: Checks, line: int, number: int, first: Amounts | int = 0) -> Amounts:
-        """The bond of one of a party's commitments, for each row: (rows,). `line` is the party's place in the
-        games. The party's earliest commitments are skipped, `first` of them. Among the later ones, the
-        commitment has the number `number`, counted from 0.
+        """The bond of one commitment of a party in each row, (rows,). `line` is the party's place in the
+        games. The party's commitments are counted from 0, and this is number `first` + `number`.
         """
         games, bond = checks.games, self.parameters.bond
         if games.seats[line] != NO_SEAT or line >= checks.early:

@@ -114,8 +114,9 @@ class SecondLooks(NamedTuple):
 
 
 def look(checker: Checker, task: Task, board: Board, luck: Stream) -> SecondLooks:
-    """Play the looks level by level. This stops when none are picked, or when a looker has opened a game
-    against the solver.
+    """Play the looks level by level, at most `LEVELS` levels. In each row, no more looks are picked once a
+    level has no attested look, once V q looks are picked, or once a looker has opened a game against the
+    solver.
     """
     each = checker.parameters.segments_per_verifier
     targets = np.repeat(board.holders, each, axis=0)
@@ -223,8 +224,8 @@ def _replayed(attempts: Sequence[Attempt], shape: tuple[int, ...]) -> Flags:
 
 
 def _once(level: Level, each: int) -> Level:
-    """Keep only the first lost lock of each seat. A seat has only one lock: the first look that wins the lock
-    takes it, and later looks get nothing.
+    """For each seat, keep only the first look that takes the seat's lock. A seat has only one lock, so later
+    looks at the seat get nothing.
     """
     wanted = (level.accused | level.hidden).reshape(-1, each, level.accused.shape[1])
     first = (wanted & (wanted.cumsum(axis=1) == 1)).reshape(level.accused.shape)

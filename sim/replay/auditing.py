@@ -129,8 +129,8 @@ class Auditing:
         self.stage.booked(f"task {self.task}: drawn after its end")
 
     def release(self) -> None:
-        """Release the seats and looks of an ended task. Accounts that were silent or lost a lock top up
-        their stakes.
+        """Release the seats and looks of an ended task, except those that lost their lock. Accounts that were
+        silent or lost a lock top up their stakes.
         """
         for seat in self._places():
             if not seat.caught:

@@ -126,8 +126,9 @@ def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | N
 
 
 def answer(stage: Stage, sides: Sides, game: int, record: Run) -> None:
-    """Let the solver move for as long as it is the solver's turn. These moves take no time on the chain.
-    Otherwise time would be lost in other games: the solver's clocks run in all open games at once.
+    """Let the solver move for as long as it is the solver's turn and the solver has a move. This is done at
+    once, because the solver's clocks run in all open games at the same time. The moves take no time on the
+    chain.
     """
     reader = GameReader(
         sides.challenger.game, game, stage.training.program.program, sides.challenger.deployment.block

@@ -76,7 +76,8 @@ class _Seated(Checker):
 
     def picks(self, candidates: Flags, left: Indices, luck: Stream) -> Flags:
         """The slots that the chain picks among the candidates. Targets that are willing to reveal do so at
-        once."""
+        once.
+        """
         del left, luck
         picked = np.zeros_like(candidates)
         if candidates.any():
@@ -128,7 +129,9 @@ class Shadow(Market):
         self.checker = self._seated
 
     def end(self, task: Task, auditing: Auditing) -> Checks:
-        """Let the drawn accounts act and end the task."""
+        """Let the drawn accounts act, and then book the end of the task in the engine. Return how the task
+        was checked.
+        """
         self._seated.auditing = auditing
         self._seated.looking = self.looking = Looking(auditing)
         self._seated.drawn = auditing.first() if task.drawn[0] else auditing.nobody()

@@ -162,7 +162,9 @@ class Stage:
         )
 
     def _fund(self) -> list[int]:
-        """Initial deposits by account: enough for all tasks, plus an odd remainder."""
+        """Mint tokens for all accounts, deposit some of them, and return the deposits by account. A deposit
+        is enough for all tasks, plus an odd remainder.
+        """
         amounts, terms, people = self.amounts, self.scenario.parameters, self.scenario.population
         bonds = Bonds(amounts.bond, terms.verifiers, people)
         # The submitter may bid itself, challenge, and pre-empt other challengers; a verifier may be silent in its seat.

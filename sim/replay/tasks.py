@@ -222,7 +222,9 @@ class Life:
         self._stage.booked(f"task {task.number}: stalled")
 
     def _close(self, task: Submitted, attested: list[int], end: str) -> str:
-        """Let the challenge window pass; then pay attested seats, and the solver according to `end`."""
+        """Let the challenge window pass; then pay the seats whose accounts are in `attested`. The solver is
+        paid the price if the task settled, half of it if the task was never drawn, and otherwise nothing.
+        """
         drawn = bool(task.auditing.accounts)
         market = self._referee.market
         window = market.task(task.number).challenge_until, self._referee.looks.answers_until(task.number)

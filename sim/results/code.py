@@ -40,7 +40,9 @@ studies, so every study would depend on all others.
 
 
 def sources(study: Study) -> list[Path]:
-    """The study's file and everything it depends on, in a fixed order."""
+    """The study's file, the modules of `sim` that it imports, directly or not, and the files that count for
+    every study. The order is fixed.
+    """
     own = Path(inspect.getfile(type(study)))
     found: set[Path] = set()
     left = [own]

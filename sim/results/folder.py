@@ -34,8 +34,8 @@ class Folder:
         question, `fresh` replaces them.
 
         Resuming keeps the existing manifest and updates only one entry in it, the location of the study's
-        file. Raises ResultsError if the folder cannot be written, if it holds other files than results, or,
-        without `fresh`, if it holds results of another question.
+        file. Raises ResultsError if the folder cannot be written, if its manifest is not valid, if it has no
+        manifest but other files, or, without `fresh`, if it holds results of another question.
         """
         folder = cls(path, about)
         there = path / manifest.NAME

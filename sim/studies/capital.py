@@ -96,8 +96,8 @@ class Capital(Study):
         return population([(Solver(), parameters.solver_count)], [(Verifier(), parameters.verifier_count)])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Per task: the number of redraws, the shares of tasks that are left unfilled (void or stalled) and
-        that are sold, and each party's cost of locks in token units.
+        """The number of redraws per task, the share of tasks that end void or stalled, the share of tasks
+        that are sold, and each party's cost of locks per task in token units.
         """
         case = self.case(point)
         priced = simulate(case, runs=runs, rounds=rounds, seed=seed)

@@ -62,7 +62,9 @@ class Prices(NamedTuple):
 
 
 def prices(parameters: MarketParameters) -> Prices:
-    """The cost of capital with these terms, computed by `protocol.tasks.trust` in the chain's units."""
+    """The cost of capital with these terms, in tokens. `protocol.tasks.trust` computes it in the chain's
+    units.
+    """
     amounts = Amounts(
         **{name: getattr(parameters, name) * _SCALE for name in _AMOUNTS},
         verifiers=parameters.verifiers,

@@ -32,8 +32,8 @@ class Seat:
 
     @property
     def against_cheater(self) -> float:
-        """Gain of replaying over not replaying if the solver cheats and the other seats
-        replay at the point's rate.
+        """Gain of replaying over not replaying if the solver cheats and the other seats replay at the point's
+        rate.
         """
         found = self.looking * self.hit
         return gain_against_cheater(self.duty, hit=self.hit, verifiers=self.parameters.verifiers, found=found)

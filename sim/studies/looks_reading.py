@@ -189,9 +189,8 @@ class Seen:
 
     def _sizes(self, here: Sequence[int]) -> Finding:
         """A finding on the equilibrium of accounts that decide separately for each level (seats, looks at
-        seats, looks at looks, …) whether to replay. For each number of segments of the task, it gives two
-        shares: of the looks on the last level but one, and of the looks on the last level, the share that is
-        skipped.
+        seats, looks at looks, …) whether to replay. For each number of segments of the task, it gives the
+        share of looks that are skipped on the last level but one, and on the last level.
         """
         words, most = [], 0.0
         for n in sorted(here, key=lambda n: self.points[n]["segments"]):

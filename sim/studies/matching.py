@@ -56,8 +56,8 @@ def play(batch: Batch, *, runs: int, seed: np.random.SeedSequence) -> Columns:
     minus their cost.
 
     `done_most` is the largest share that any assignment can reach. `done_form` is the expected share if the
-    cheapest ask wins; it equals `done_most` unless `economy` is above 0. A run is one draw of devices and
-    tasks.
+    cheapest ask wins. It equals `done_most` unless `economy` is above 0. With an `economy` of 0, it has no
+    meaning, because all devices that can do a task ask the same. A run is one draw of devices and tasks.
     """
     sizes = _normal(batch.size_spread, runs, MOST_LOAD * batch.devices, seed, 0)[: batch.tasks]
     deadlines = _normal(batch.deadline_spread, runs, MOST_LOAD * batch.devices, seed, 1)[: batch.tasks]

@@ -104,8 +104,8 @@ class Sensitivity(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Both samples, between the ends of each range. A parameter whose axis has only one value stays at
-        that value.
+        """The sample of each method, between the ends of each range. A parameter whose axis has only one
+        value stays at that value.
 
         Raises SweepError for a parameter without a range, an axis with no values or more than two, or fewer
         than two axes that vary.

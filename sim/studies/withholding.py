@@ -76,7 +76,7 @@ class Withholding(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """This study's own parameters. It has no others: it uses no parameter of the market."""
+        """This study's own parameters. The study uses no parameter of the market."""
         return {
             "honest": Extra(
                 "share of the accounts that are honest; all others are in league with the solver"
@@ -206,8 +206,8 @@ class Withholding(Study):
 
 
 def _coin(table: Table, chance: float) -> float:
-    """Standard error of a chance over the table's tasks, but at least 1 divided by the number of tasks,
-    because a rare event may not occur at all.
+    """Standard error of a chance over the tasks of one point, but at least 1 divided by the number of these
+    tasks, because a rare event may not occur at all.
     """
     tasks = float(table["rounds"][0] * (table["run"].max() + 1))
     return max(math.sqrt(max(0.0, chance * (1 - chance)) / tasks), 1 / tasks)

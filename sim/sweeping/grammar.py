@@ -29,8 +29,8 @@ _COUNT: Final = re.compile(r"(\d+)(log)?")
 def values(text: str, unit: Unit) -> tuple[float, ...]:
     """The values that `text` denotes, in the engine's units.
 
-    Raises SweepError if `text` has none of the module's forms, denotes no values, or repeats a value. Raises
-    ParameterError for a value that is not a number of this unit.
+    Raises SweepError if `text` has none of the module's forms, denotes no values or too many, or repeats a
+    value. Raises ParameterError for a value that is not a number of this unit.
     """
     found = [value for item in text.split(",") for value in _item(item.strip(), unit)]
     if len(set(found)) != len(found):

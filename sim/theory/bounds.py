@@ -20,7 +20,9 @@ class TheoryError(AssayError, ValueError):
 
 
 def within(name: str, value: ArrayLike, least: float, most: float = np.inf) -> Values:
-    """Return `value` as float64; raise `TheoryError` unless every element is from `least` to `most`."""
+    """Return `value` as float64. Raise `TheoryError` if it has no elements, or if an element is not from
+    `least` to `most`.
+    """
     given = np.asarray(value, dtype=np.float64)
     if given.size == 0 or not bool(np.all((given >= least) & (given <= most))):
         bounds = f"at least {least:g}" if most == np.inf else f"from {least:g} to {most:g}"

@@ -57,8 +57,8 @@ def caught_probability(
     i), limited to the range from 0 to 1. The result is slightly larger than with infinitely many accounts.
     `seats_law` covers accounts of unequal stake.
 
-    The result is not computed by subtracting the opposite chance from 1. It therefore keeps its digits if it
-    is small because h is, for example 10^-30.
+    The result is not computed by subtracting the opposite chance from 1. So it keeps its digits even if it is
+    tiny, for example if h is 10^-30.
     """
     h = within("honest", honest, 0, 1)
     v = counts("verifiers", verifiers, 1)

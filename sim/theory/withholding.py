@@ -94,8 +94,8 @@ def withheld_in_the_end(verdict: Verdict, *, honest: float, claims: int = CLAIMS
     data withheld, the account stays silent and the seat is drawn again. The next account is honest with
     chance h, and claims too; otherwise it is in league with the solver and attests. So w = s / (1 - h (1 -
     s)), where s is the chance that one account's claims succeed. Here the seat is drawn again without limit.
-    In fact the task may stall first, and then the cheater does not escape. So its chance of escape is at most
-    1 - w, and to assume 1 - w errs in its favour.
+    In fact the task may stall first, and then the cheater does not escape. So the cheater's chance of escape
+    is at most 1 - w, and assuming that it is 1 - w favours the cheater.
     """
     h, found = number("honest", honest, 0, 1), after_claims(verdict, claims).withheld
     left = 1 - h * (1 - found)
