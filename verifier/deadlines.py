@@ -30,7 +30,7 @@ def due_next(context: Context, seen: Observation) -> int:
     seconds since 1970. If they owe no attestation, the end of challenges takes the place of an attestation's
     deadline.
     """
-    return min([due_by(seen, context.clients), *juror.deadlines(context, seen), *_answers(context, seen)])
+    return min(_deadlines(context, seen))
 
 
 def sends_due(context: Context, seen: Observation) -> float:
@@ -40,8 +40,15 @@ def sends_due(context: Context, seen: Observation) -> float:
     """
     if not concerns(context, seen):
         return math.inf
-    due = (due_next(context, seen), replays_due(context, seen), *_objections(context, seen))
+    due = (*_deadlines(context, seen), replays_due(context, seen), *_objections(context, seen))
     return min([until for until in due if seen.now <= until], default=math.inf)
+
+
+def _deadlines(context: Context, seen: Observation) -> Iterator[int]:
+    """The deadlines of `due_next`."""
+    yield due_by(seen, context.clients)
+    yield from juror.deadlines(context, seen)
+    yield from _answers(context, seen)
 
 
 def concerns(context: Context, seen: Observation) -> bool:

@@ -22,6 +22,7 @@ from tests.unit.solver import tiny
 from tests.unit.verifier.test_replaying import HONEST, PROGRAM, canonical, checkpoint_roots
 from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, observation, seat
 from verifier.context import Context
+from verifier.deadlines import sends_due
 from verifier.errors import DiskFull
 from verifier.juror import awaited, deadlines, further, keeping, openings, refusals, releasable, votes
 from verifier.jury import Jury
@@ -76,6 +77,7 @@ class Scene:
                 room=lambda: self.room,
                 load=lambda _task: self.material,
                 items=self.items,
+                database=SimpleNamespace(all_challenges=lambda _task: []),
                 segments=lambda _task, _seat: [1, 3],
                 juries=SimpleNamespace(
                     of=lambda _task: self.jury,
@@ -261,3 +263,8 @@ def test_a_juror_has_to_vote_and_to_open_in_time(scene: Scene) -> None:
     assert list(deadlines(scene.context, SITS)) == [UNTIL + 9]
     scene.jury = None
     assert list(deadlines(scene.context, SITS)) == []
+
+
+def test_a_vote_is_urgent_also_after_the_end_of_challenges(scene: Scene) -> None:
+    late = replace(SITS, view=replace(SITS.view, challenge_until=NOW - 1))
+    assert sends_due(scene.context, late) == UNTIL
