@@ -134,8 +134,8 @@ def map_to_point(u: int) -> Point:
 
 
 def candidates(u: int) -> tuple[int, int, int]:
-    """Return the candidates x1, x2, x3 of a field element. The first candidate x for which g(x) is a square
-    is the x of the element's point.
+    """Return the candidates x1, x2, x3 of a field element. The x of the element's point is the first of them
+    for which g(x) is a square.
     """
     square = _C1 * u * u
     inverse = _inv0(u)

@@ -31,11 +31,12 @@ Number = Annotated[str, PathParameter(pattern=r"^([0-9]{1,20}|latest)$")]
 
 def application(network: Network, secret: int, now: Callable[[], int]) -> FastAPI:
     """An app that serves the rounds that `secret` signs. `now` returns the network's time in seconds; if it
-    raises AssayError, the answer is 503.
+    raises AssayError, the answer to a request for a round is 503.
 
     Version 1: GET /chains, /info and /public/<round or latest>; the last two also below /<chain hash>.
     Version 2: GET /v2/chains, and below /v2/chains/<chain hash>: /info and /rounds/<round or latest>. In both
     versions, the answer is 425 for a future round, and 400 for another network or a number of 2^64 or more.
+    It is 422 for a malformed chain hash or number, and for a number of more than 20 digits.
     """
     api = FastAPI(title="Assay beacon", openapi_url=None, docs_url=None, redoc_url=None)
     known = network.chain_hash

@@ -212,7 +212,7 @@ def cast(x: Tensor, source: DType, target: DType) -> Tensor:
 
 
 def round_i64(x: Tensor) -> Tensor:
-    """i64 to f32 with one rounding, on every device: float64 holds the jammed integer exactly."""
+    """i64 to f32 with one rounding, on every device, because float64 holds the result of `jam` exactly."""
     return jam(x).to(torch.float64).to(torch.float32)
 
 

@@ -88,7 +88,7 @@ def _compiled(operation: Pair, x: Tensor, y: Tensor) -> Tensor | None:
 
 def _fused_for(whole: Tensor, *operands: Tensor) -> Fused | None:
     """The compiled operations, if every operand is contiguous and either has the shape of `whole` or is a
-    single element.
+    single element with no more axes than `whole`.
 
     None otherwise, and None if no compiled operations may be used.
     """

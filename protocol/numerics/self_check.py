@@ -35,7 +35,9 @@ ELEMENTARY = {
 
 
 def self_check(device: torch.device | str = "cpu") -> None:
-    """Raise `SelfCheckError` if a result of the self-test on `device` has a wrong bit."""
+    """Raise `SelfCheckError` if a result of the self-test on `device` has a wrong bit, or if no product
+    kernel may be used there.
+    """
     where = torch.device(device)
     one = torch.ones(GRAIN * torch.get_num_threads(), dtype=torch.float32, device=where)
     smallest = _f32(0x00000001, where)

@@ -44,7 +44,7 @@ class CudaFused:
         return out
 
     def softmax(self, x: Tensor, safe: bool) -> Tensor:
-        """exp(x - max) / sum of every row; with `safe`, a row of only -inf gives zeros."""
+        """exp(x - max) / (sum of exp(x - max)) of every row; with `safe`, a row of only -inf gives zeros."""
         x = x.detach().contiguous()
         return _rows("softmax", x, (x,), SAFE=safe)
 
@@ -106,7 +106,7 @@ class CudaFused:
         return _columns(g, (x, mean, rstd))
 
     def scalars(self, *values: Tensor) -> tuple[Tensor, ...]:
-        """Scalars in the form that `adamw` takes: here the tensors themselves."""
+        """Scalars in the form that `adamw` and `absorb` take: here the tensors themselves."""
         return values
 
     def adamw(

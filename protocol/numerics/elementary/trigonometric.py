@@ -47,9 +47,9 @@ def _by_quadrant(o: Operations[V], x: V, ahead: int) -> V:
     """sin(x + ahead pi/2): +-sin(r) or +-cos(r), depending on the low two bits of k + ahead.
 
     The products of k with the pieces C0 … C4 of `PI_HALF` are subtracted from x in order. x - k C0 - k C1 is
-    exact. Subtracting k C2 is exact too if the difference is below 2^-6; otherwise the rounding error of this
-    step is subtracted together with k C3. So r is rounded once. k C4 is subtracted with the last term of the
-    sine.
+    exact. Subtracting k C2 is exact too if its result is below 2^-6 in magnitude. Otherwise the rounding
+    error of this step is subtracted together with k C3. So r is rounded once. k C4 is subtracted with the
+    last term of the sine.
     """
     quadrant = o.f32_to_i32(o.mul(x, o.f32(TWO_OVER_PI)))
     k = o.i32_to_f32(quadrant)

@@ -250,8 +250,8 @@ class _Call:
             )
 
     def _matrix(self, x: Tensor, bits: int, sideways: bool) -> Matrix:
-        """The record of the matrix `x`, [… rows, terms]. The record needs the terms of each row to be
-        adjacent in memory or, with `sideways`, the rows of each term.
+        """The record of the matrix `x`, [… rows, terms]. In memory, the elements of a row must be adjacent
+        or, with `sideways`, the elements of a term.
 
         A matrix with another layout is copied.
         """

@@ -35,7 +35,9 @@ _log = logging.getLogger("assay.numerics")
 
 
 def attention_for(plan: Plan) -> Fused | None:
-    """The fused attention for a plan. None if it is not compiled, not allowed, or fails its self-tests."""
+    """The fused attention for a plan. None if it is not compiled, not allowed, or fails its self-tests, or if
+    a product kernel that is not compiled is preferred.
+    """
     functions = fused_for(torch.ones(1, dtype=torch.float32, device="cpu"))
     if functions is None:
         return None

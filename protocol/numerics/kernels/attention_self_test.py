@@ -143,8 +143,8 @@ def _change(form: Form, hidden: Tensor) -> Change:
 def _hidden(m: int, n: int) -> Tensor:
     """bool [3, M, N]: whether a key is hidden from a query, for each of the three heads.
 
-    Head 0: later keys are hidden. Head 1: keys anywhere are hidden, but never the first one. Head 2: later
-    keys are hidden; the second query sees no key at all.
+    Head 0: later keys are hidden. Head 1: some keys are hidden, at any place except the first. Head 2: later
+    keys are hidden, and the second query sees no key at all.
     """
     causal = torch.ones(m, n, dtype=torch.bool, device="cpu").triu(max(n - m, 0) + 1)
     anywhere = _mixed(7, (m, n)) > 2.0

@@ -79,6 +79,8 @@ def shape_class_of(plan: Plan) -> ShapeClass:
 
 
 def _size(size: int) -> int:
-    """The smallest size with the same remainder after full vectors, and with a second block if `size` has one."""
+    """The smallest size above LANES with the same remainder after full vectors as `size`. If `size` has a
+    second block, the smallest such size above ROWS. A size of at most LANES is unchanged.
+    """
     least = ROWS + 1 if size > ROWS else LANES + 1
     return size if size < least else least + (size - least) % LANES

@@ -18,7 +18,7 @@ _log = logging.getLogger("assay.numerics")
 
 
 def channels_for(x: Tensor) -> Channels | None:
-    """The functions to use for `x`. None if `x` is not f32 on the CPU, or if no functions may be used."""
+    """The functions to use for `x`. None if `x` is empty or not f32 on the CPU, or if none may be used."""
     if x.device.type != "cpu":
         return None
     fused = fused_for(x)

@@ -51,7 +51,7 @@ class Convolution:
         | AT_WEIGHT | g | x | [O, C/G, KH, KW] |
 
         Raises `NumericsError` if an operand is not f32 on the CPU, or if its number of elements is not that
-        of its shape in this table.
+        of its shape in this table, and `MemoryError` if there is no memory for the quantised operands.
         """
         shape = {FORWARD: call.g_shape, AT_INPUT: call.x_shape, AT_WEIGHT: call.w_shape}[call.kind]()
         out = empty(*shape)

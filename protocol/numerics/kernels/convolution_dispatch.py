@@ -35,9 +35,9 @@ CPU = torch.device("cpu")
 def convolution_for(x: Tensor, call: ConvolutionCall) -> Convolution | None:
     """The convolutions to use for `call` on tensors like `x`.
 
-    None if `x` is not f32 on the CPU, if the call has too many phases or too large a kernel, or if every
-    instruction set's convolutions are missing, forbidden or wrong. Raises `NoKernel` if no product kernel may
-    be used on the CPU.
+    None if `x` is not f32 on the CPU, if the call has too many phases or too large a kernel, if a product
+    kernel that is not compiled is preferred, or if every instruction set's convolutions are missing,
+    forbidden or wrong. Raises `NoKernel` if no product kernel may be used on the CPU.
     """
     if x.device.type != "cpu" or x.dtype != torch.float32:
         return None

@@ -80,7 +80,9 @@ def _tables() -> tuple[Tensor, Tensor]:
 
 
 def plain(call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
-    """The expected result of a call, whatever its sizes: f32, canonical."""
+    """The expected result of a call: f32, canonical. Its sums must be exact in float64: for sums of K terms,
+    K * 2^(sum of `call.bits`) must be at most 2^53.
+    """
     axes = {FORWARD: (0, 0), AT_INPUT: (1, 0), AT_WEIGHT: (1, 1)}[call.kind]
     groups, inputs, outputs = call.groups, call.inputs, call.outputs
     if call.kind == AT_INPUT:  # in every group, the rows of w are its input channels
@@ -113,8 +115,8 @@ def _integers(x: Tensor, axis: int, p: int) -> tuple[Tensor, Tensor]:
 def _sums(
     call: ConvolutionCall, *, x: Tensor | None = None, w: Tensor | None = None, g: Tensor | None = None
 ) -> Tensor:
-    """Whichever of x, w and g is None, computed from the other two: a sum of matrix products in float64, one
-    for each element of the kernel.
+    """Compute the one of x, w and g that is None from the other two. It is a sum of matrix products in
+    float64, one for each element of the kernel.
     """
     n, groups, inputs, outputs = call.samples, call.groups, call.inputs, call.outputs
     shape = call.g_shape() if g is None else call.w_shape() if w is None else call.x_shape()

@@ -105,7 +105,7 @@ class ConvolutionCall(NamedTuple):
         """Whether the separate code for one channel per group computes this call.
 
         The windows must be short enough (`REACH`), the slabs small enough (`MOST_PLACES`), and the sum over a
-        window below 2^51.
+        window at most 2^51.
         """
         near = all((k - 1) * d <= REACH for k, d in zip(self.kernel, self.dilation, strict=True))
         exact = self.kernel[0] * self.kernel[1] <= 2 * _wide_pairs(self)
@@ -290,9 +290,10 @@ def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
 
 
 def _shorter(call: ConvolutionCall, axis: int, tile: int = 1) -> ConvolutionCall:
-    """`call` with fewer positions along `axis`. These are cut into tiles in the same way as the positions of
-    `call` (see `least_size`). On axis 0 a tile has `tile` positions; on axis 1 it has as many as a panel has
-    columns.
+    """`call` with fewer positions along `axis`, unless it has only a few. They are cut into tiles in a
+    similar way as the positions of `call` (see `_cut`). On axis 0 a tile has `tile` positions, and there are
+    no tiles if `tile` is 1. On axis 1 a tile has as many positions as a panel has columns. If the borders of
+    the image need more positions than that, as many are kept.
 
     The part of the image after the last window is unchanged.
     """

@@ -107,7 +107,7 @@ _failed: dict[tuple[ProductKernel, str], str] = {}
 def _refusal(
     kernel: ProductKernel, device: torch.device, px: int, py: int, shape_class: ShapeClass | None
 ) -> str | None:
-    """Why the kernel is not used, or None. A kernel that was wrong once is always refused."""
+    """Why the kernel is not used, or None. A kernel that was wrong once on a device is refused there."""
     return _failed.get((kernel, str(device))) or _tested(kernel, device, px, py, shape_class)
 
 

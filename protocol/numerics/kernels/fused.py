@@ -228,7 +228,7 @@ class Fused:
         return out
 
     def scalars(self, *values: Tensor) -> tuple[float, ...]:
-        """Scalars in the form that `adamw` takes: here floats."""
+        """Scalars in the form that `adamw` and `absorb` take: here floats."""
         return tuple(x.item() for x in values)
 
     def adamw(

@@ -2,8 +2,8 @@
 
 Every function is tested on numbers of all kinds. Each function of native/fused.cpp is tested again on a table
 wide enough for paths that a small one does not reach: several threads, column sums over several pieces, a
-second strip of columns, several blocks of a row. The elements of that table are of ordinary size, so each one
-affects the results.
+second strip of columns, several blocks of a row. That table has no NaN, infinity or huge number, which would
+hide the other elements of a sum.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Placed:
 
 
 def digest(results: Tensor | tuple[Tensor, ...]) -> str:
-    """The first 16 hex digits of SHA-256 of the results' raw bits, in which NaNs must be canonical."""
+    """The first 16 hex digits of SHA-256 of the results' bits as f32, in which NaNs must be canonical."""
     found = hashlib.sha256()
     for x in results if isinstance(results, tuple) else (results,):
         found.update(x.to(torch.float32).contiguous().cpu().numpy().astype("<f4", copy=False).tobytes())
@@ -94,10 +94,10 @@ than two pieces of 2^14.
 
 @lru_cache(maxsize=4)
 def wide(seed: int) -> Tensor:
-    """`numbers` of size `WIDE`, limited to [-50, 50] and without NaN. So every element affects the sums that
-    it is part of.
+    """`numbers` of size `WIDE`, limited to [-50, 50] and without NaN. So no NaN, infinity or huge number
+    hides the other elements of a sum.
 
-    Read-only.
+    The table is cached: callers must not write to it.
     """
     x = numbers(seed, *WIDE).clamp(-50.0, 50.0)
     return torch.where(x == x, x, 0.5)

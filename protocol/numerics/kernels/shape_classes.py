@@ -129,7 +129,8 @@ def shape_classes_of(call: ProductCall, tiling: Tiling, px: int, py: int) -> tup
     """The shape classes of a call for a kernel with this tiling.
 
     One class has all kinds of tiles but few terms. Each other class has at most two rows and two columns, but
-    so many terms, up to `MOST_TERMS`, that their sums no longer take a fast path (`Tiling.long`).
+    enough terms for a sum to leave a fast path (`Tiling.long`). If that takes more than `MOST_TERMS` terms,
+    it has as many as this limit allows.
     """
     # Either each thread takes whole batch elements or all share one; larger batches only repeat this.
     share = 2 * call.threads
@@ -156,9 +157,9 @@ def least_size(size: int, tiles: Sequence[int]) -> int:
     """The smallest size that a kernel cuts into tiles in the same way as `size`.
 
     The longest tile is applied first, and each shorter tile to what the longer ones leave. Two sizes are cut
-    in the same way if two conditions hold for each tile: the number of whole tiles is zero in both sizes, one
-    in both, or several in both; and a remainder is left in both sizes or in neither. If the shortest tile
-    leaves more than 5, the result has 5 instead.
+    in the same way if three conditions hold. For each tile, the number of whole tiles is zero in both sizes,
+    one in both, or several in both. For each tile, a remainder is left in both sizes or in neither. The
+    shortest tile leaves the same remainder in both sizes, or at least 5 in both.
     """
     if not tiles:
         return min(size, 5)  # one, two, three, four, or a few

@@ -47,8 +47,8 @@ def exact(x: int) -> tuple[int, int]:
 
 
 def round_f32(sign: int, m: int, q: int) -> int:
-    """The bits of (-1)^sign * m * 2^q, for m >= 0, rounded to nearest even. Underflow is gradual; overflow
-    gives infinity.
+    """The bits of m * 2^q, for m >= 0, or of its negative if `sign` is not 0, rounded to nearest even.
+    Underflow is gradual; overflow gives infinity.
     """
     if m == 0:
         return SIGN if sign else 0

@@ -48,7 +48,9 @@ def _numbers(block, there, BLOCK: tl.constexpr):
 
 @triton.jit
 def _sent(v, e, index, place):
-    """Each block's numbers: v 2^(e - 7), rounded once, at the place `index`, and 0 elsewhere. e - 7 wraps in i32."""
+    """The numbers of each block. The number at the place `index` is v 2^(e - 7), rounded once; the others
+    are 0. e - 7 wraps in i32.
+    """
     k = tl.minimum(tl.maximum(e - POINT, -MOST_SCALE), MOST_SCALE)
     number = op_scale(v.to(tl.float32), k[:, None])
     return tl.where(place == index[:, :, None], number[:, :, None], 0.0)

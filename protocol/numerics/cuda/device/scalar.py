@@ -180,8 +180,8 @@ def factor_of(e, p):
 
 @triton.jit
 def whole(x, factor):
-    """rint(x * factor) as i32; 0 for NaN and for results beyond i32. Exact if x is in the row whose exponent
-    gave `factor`.
+    """rint(x * factor) as i32; 0 for NaN and for results of magnitude 2^31 or more. Exact if x is in the row
+    whose exponent gave `factor`.
     """
     m = op_rint(x * factor)
     return tl.where(magnitude(m) < 0x4F000000, m, 0.0).to(tl.int32)
