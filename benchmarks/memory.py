@@ -43,7 +43,9 @@ def rows() -> list[Row]:
 
 
 def in_a_process(module: str, side: str, what: str) -> int:
-    """Run a measuring module in its own process with two arguments; return the number of bytes that it prints."""
+    """Run a measuring module with two arguments in a separate process. The module prints a number of bytes;
+    return this number.
+    """
     run = subprocess.run(
         [sys.executable, "-m", module, side, what], capture_output=True, text=True, check=True
     )
@@ -78,7 +80,9 @@ def plain(name: str) -> int:
 
 
 def growth(make: Callable[[], Callable[[], None]]) -> int:
-    """Bytes that are needed to make a step and to run it `STEPS` times, not counting the libraries."""
+    """The peak memory while a step is run `STEPS` times, minus the memory in use before the step is made, in
+    bytes. Temporary memory of making the step does not count.
+    """
     before = in_use("VmRSS")
     step = make()
     forget_largest()

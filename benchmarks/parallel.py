@@ -35,7 +35,9 @@ ROUNDS = {"1M": 15, "11M": 7}
 
 
 def rows() -> list[Row]:
-    """Rows with both ratios for each size."""
+    """Two rows for each size: the time with two processes relative to one process, and the time of a step of
+    micro-batches relative to a step of the whole batch.
+    """
     return [row for name in SHAPES for row in (_processes(name), _units(name))]
 
 

@@ -61,8 +61,8 @@ def _rows(what: str, goal: str, found: list[Answer]) -> list[Row]:
 
 
 def percentile(found: list[float], share: float) -> float:
-    """The `share` quantile of the values `found`: the smallest of them, v, for which at least this share of
-    all values is v or less.
+    """The `share` quantile of `found`: its smallest value v such that at least this share of all values is at
+    most v.
     """
     return sorted(found)[math.ceil(share * len(found)) - 1]
 

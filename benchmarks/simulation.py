@@ -128,7 +128,9 @@ def _rival(python: Path, name: str) -> Iterator[Action]:
 
 
 def _environment() -> Path:
-    """Make the rivals' environment, with only the pinned packages, if it does not exist. Return its interpreter."""
+    """Make the rivals' environment, with only the pinned packages, unless it already exists with the same
+    pinned packages. Return its interpreter.
+    """
     python, made = ENVIRONMENT / "bin" / "python", ENVIRONMENT / "pinned.json"
     if not made.exists() or json.loads(made.read_text()) != list(PINNED):
         print("benchmarks: making the environment of Mesa", file=sys.stderr)

@@ -24,7 +24,7 @@ GIBIBYTE = 1 << 30
 
 
 def rows() -> list[Row]:
-    """Rows with the seconds and peak memory of the trace, and the seconds of a plain step."""
+    """Rows with the seconds and peak memory of the trace, and the seconds of the step without a trace."""
     run = subprocess.run([sys.executable, "-m", __name__], capture_output=True, text=True, check=True)
     found = json.loads(run.stdout)
     what = f"traced step, 11M GPT, 2,048 tokens, {found['values'] / GIBIBYTE:.1f} GiB of values"

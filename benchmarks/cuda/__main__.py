@@ -143,8 +143,8 @@ _START = time.monotonic()
 
 
 def main() -> None:
-    """Run the chosen parts. Exits with 1 if a bit is wrong, an error occurred, a test failed, or time ran
-    out.
+    """Run the chosen parts and write the file. Exits with 1 if any result is wrong, an error occurred, a test
+    failed, or time ran out; otherwise with 0.
     """
     every = [part.name for group, _ in ROUNDS for part in group]
     parser = argparse.ArgumentParser(prog="benchmarks.cuda", description=__doc__)

@@ -43,7 +43,7 @@ def is_well(line: Mapping[str, Any]) -> bool:
 
 
 def cell(action: Callable[[], object]) -> dict[str, object]:
-    """The value of a cell and the seconds it took, or its error."""
+    """The value of a cell or its error, and the seconds it took."""
     start = time.monotonic()
     try:
         value = action()

@@ -37,7 +37,7 @@ def images() -> dict[str, Tensor]:
 
 
 def _linear(steps: int) -> CapturedStep:
-    """A model of one layer, the smallest that can be trained."""
+    """The captured step of a model of one layer, the smallest of `MODELS`."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = nn.Linear(64, LABELS)

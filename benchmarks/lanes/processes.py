@@ -130,7 +130,9 @@ class Processes:
         return (self.kept(lane) / announcement_name(number, lane)).exists()
 
     def until_announced(self, number: int, lanes: Sequence[int]) -> None:
-        """Wait until lanes have announced and logged a round. Raises `AssertionError` if a lane ends before that."""
+        """Wait until lanes have announced and logged a round. Raises `AssertionError` if a lane ends before
+        that, or if the wait takes longer than `tests.adversaries.waiting.PATIENCE`.
+        """
         said = f'"round": {number},'
 
         def announced(lane: int) -> bool:
@@ -140,7 +142,7 @@ class Processes:
         until(f"lanes {lanes} have trained round {number}", lambda: all(map(announced, lanes)))
 
     def until_logged(self, said: str, lanes: Sequence[int]) -> None:
-        """Wait until lanes have logged `said`. Raises `AssertionError` if a lane ends before that."""
+        """Wait until lanes have logged `said`. Raises `AssertionError` as `until_announced` does."""
 
         def logged(lane: int) -> bool:
             self._require_running(lane)
@@ -149,7 +151,7 @@ class Processes:
         until(f"lanes {lanes} have logged {said!r}", lambda: all(map(logged, lanes)))
 
     def until_finished(self, lanes: Sequence[int]) -> None:
-        """Wait until lanes have the result. Raises `AssertionError` if a lane ends before that."""
+        """Wait until lanes have the result. Raises `AssertionError` as `until_announced` does."""
         until(f"lanes {lanes} have finished", lambda: all(map(self._has_finished, lanes)))
 
     def _require_running(self, lane: int) -> None:

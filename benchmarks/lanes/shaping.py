@@ -134,7 +134,9 @@ class Network:
             self._open.discard(writer)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: Path) -> None:
-        """Forward everything. Links and delay handle different pieces concurrently, as in a real network."""
+        """Forward pieces until one side disconnects or a piece is lost. The links and the delay handle
+        different pieces concurrently, as in a real network.
+        """
         queues = [_Pieces(ON_LINK) for _ in path.links] + [_Pieces(UNDER_WAY)]
         stages = [
             asyncio.create_task(self._link(link, source, to, writer))
@@ -162,7 +164,9 @@ class Network:
         await to.put((0.0, b""))
 
     async def _arrive(self, source: _Pieces, writer: asyncio.StreamWriter, path: Path) -> None:
-        """Write pieces to the client, each of them `path.delay` after it has passed its last link."""
+        """Write pieces to the receiver, each `path.delay` seconds after it has passed its last link. Without
+        links, the delay counts from the time when the piece was read.
+        """
         loop = asyncio.get_running_loop()
         while (due := await source.get())[1]:
             if not writer.is_closing():

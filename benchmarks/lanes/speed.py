@@ -30,8 +30,8 @@ def rows() -> list[Row]:
 
 
 def _oracle(step: CapturedStep) -> list[Row]:
-    """A row with the time of one round of a whole job, with all lanes in one process. It is relative to the
-    time of as many plain steps as the lanes make in the round.
+    """A row with the time of one round of a whole job, with all lanes in one process. The time is divided by
+    that of the same number of exact steps without lanes.
     """
     width, inner = 4, 5
     job = lanes(step, width=width, density=1 / 8, inner_steps=inner)

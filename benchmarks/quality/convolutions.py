@@ -267,8 +267,8 @@ def ratio(table: str, rounds: int = 7) -> dict[str, Any]:
     """The processor time of an exact step divided by that of a plain step, on one thread. Both are steps of
     `benchmarks.resnet`'s ResNet-18.
 
-    The result has the median and the quartiles of this ratio. `make bench` has the wall time on two threads,
-    which other work on the machine disturbs more.
+    The result has the median and the quartiles of this ratio. `make bench` measures the wall time with
+    torch's default number of threads. Other work on the machine disturbs that time more.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

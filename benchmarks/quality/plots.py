@@ -12,8 +12,8 @@ COLOURS = {"exact": "#c2410c", "float32": "#1d4ed8"}
 
 
 def loss_curves(curves: Mapping[str, Sequence[Sequence[float]]], every: int, title: str, path: Path) -> None:
-    """Plot the losses of each run as a thin line, in the colour of the run's arithmetic.
-    `curves[arithmetic][seed]` lists mean losses. Each of them is the mean over `every` steps.
+    """Plot the losses of each run as a thin line, in the colour of the run's arithmetic. `curves[arithmetic]`
+    has one list of losses for each run. Each loss is the mean over `every` steps.
     """
     matplotlib.rcParams["svg.hashsalt"] = "assay"
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")

@@ -60,7 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def soak(folder: Path, plan: Plan, *, fresh: bool = False) -> Samples:
-    """Play a soak to its end, in one or several sessions, and return its samples."""
+    """Play a soak, or the rest of a soak that earlier sessions began, to its end. Return the samples of all
+    its sessions. With `fresh`, play the whole soak again.
+    """
     _open(folder, plan, fresh)
     found = Samples.read(folder / "samples.jsonl")
     if len(found.samples) == plan.tasks and len(found.idle) > 1:
@@ -81,7 +83,9 @@ def soak(folder: Path, plan: Plan, *, fresh: bool = False) -> Samples:
 
 
 def _open(folder: Path, plan: Plan, fresh: bool) -> None:
-    """Prepare a folder in which this plan can begin or resume."""
+    """Prepare a folder in which this plan can begin or resume. An earlier soak that cannot be resumed, or any
+    earlier soak with `fresh`, is deleted. Raises SystemExit if the folder has other contents.
+    """
     kept = folder / PLAN
     # The chain's file exists only after an orderly shutdown, so it is as recent as the home folders.
     stopped = (folder / CHAIN).is_file()

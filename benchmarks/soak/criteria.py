@@ -86,7 +86,9 @@ def settled(samples: Sequence[Sample], session: int) -> list[Sample]:
 
 
 def slope(samples: Sequence[Sample], name: str, of: Callable[[Party], float]) -> float:
-    """A process's growth per finished task: the slope of the least-squares line."""
+    """The growth of the quantity `of` per finished task, for the process `name`: the slope of the
+    least-squares line.
+    """
     xs = [float(sample.finished) for sample in samples]
     ys = [float(of(sample.parties[name])) for sample in samples]
     x, y = fmean(xs), fmean(ys)
@@ -95,7 +97,9 @@ def slope(samples: Sequence[Sample], name: str, of: Callable[[Party], float]) ->
 
 
 def per_task(samples: Sequence[Sample], name: str, of: Callable[[Party], int]) -> float:
-    """A process's growth per finished task, from the first sample to the last, over all sessions."""
+    """The growth of the quantity `of` per finished task, for the process `name`, from the first sample to the
+    last, over all sessions.
+    """
     first, last = samples[0], samples[-1]
     tasks = last.finished - first.finished
     return (of(last.parties[name]) - of(first.parties[name])) / tasks if tasks else 0.0

@@ -73,8 +73,8 @@ class Play:
         return {f"cheat-{task}" for task in self._finished}
 
     def _send_cheats(self, views: Iterable[TaskView]) -> None:
-        """Of the false tasks that are not over, start the first one's cheat, unless a finished task's cheat
-        is still running: all cheats share one account.
+        """Start the cheat of the first false task that is not over. Start nothing while the cheat of a
+        finished task is still running, because all cheats share one account.
         """
         false = [view for view in views if self._stage.plan.is_false(view.task) and not view.status.is_over]
         running = any(self._stage.is_running(name) for name in self._past_cheats())

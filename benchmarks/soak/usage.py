@@ -28,7 +28,9 @@ class Usage:
 
 
 def usage_of(pid: int) -> Usage:
-    """The resources of a process. Raises OSError if it has ended."""
+    """The resources of a process. If it has ended, raises OSError, or KeyError if its parent has not yet
+    collected its exit status.
+    """
     folder = Path("/proc") / str(pid)
     lines = (line.split(":", 1) for line in (folder / "status").read_text().splitlines())
     status = {name: value.split() for name, value in lines}

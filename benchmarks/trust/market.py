@@ -70,7 +70,7 @@ class Gate:
             self._changed.notify_all()
 
     def executor(self, work: Work) -> HonestExecutor:
-        """The honest executor behind this gate."""
+        """An honest executor that waits before each step until this gate allows the step."""
         return _Held(work, self)
 
     def wait(self, step: int) -> None:
@@ -113,7 +113,7 @@ class Market:
                 idle.audit.register(0, _ANY)
         self.training, self.replaying = Gate(), Gate()
         self.first_block = devnet.connection.block().number + 1
-        """The first block in which a party may have sent a transaction."""
+        """The first block after the set-up. Earlier blocks have the transactions that mint the tokens."""
 
     @property
     def clients(self) -> Sequence[Client]:

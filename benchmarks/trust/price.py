@@ -59,7 +59,9 @@ class TooFewTasks(ValueError):
 
 
 def lacking(records: Sequence[Record]) -> str:
-    """The kind of task that must still be played before there is a price, in words; "" if there is none."""
+    """The kind of task that must still be played before there is a price, in words; "" if the played tasks
+    are enough.
+    """
     if not any(record.looks for record in records):
         return "a task with looks"
     return "a task without looks" if all(record.looks for record in records) else ""

@@ -70,8 +70,8 @@ class Chain:
         self._first = market.first_block
 
     def before(self) -> Gas:
-        """The gas of all transactions that the parties have made so far. Until the first task is posted,
-        these are the transactions that are needed to take part.
+        """The gas of all transactions that the parties have made since the market was set up. Until the first
+        task is posted, these are the transactions that are needed to take part.
         """
         return gas_of(list(self.calls(self._first, self._connection.block().number)))
 
@@ -152,7 +152,9 @@ def _paid(calls: list[Call], function: str) -> list[int]:
 
 
 def _locked(calls: list[Call]) -> Counter[str]:
-    """Each locked amount times the seconds for which it was locked, summed by the function that locked the amount."""
+    """For each function that locked amounts: the sum of these amounts, each times the seconds for which it
+    was locked.
+    """
     maker: dict[int, str] = {}
     found: Counter[str] = Counter()
     for call in calls:

@@ -60,8 +60,8 @@ class EventLines:
         self._words = Words(self)
 
     def lines(self, act: Act) -> Iterator[Line]:
-        """The lines of an act: one for each event, but none for an event that belongs to no task or is in
-        `UNTOLD`.
+        """The lines of an act: one for each event, but none for an event that belongs to no task, is in
+        `UNTOLD`, or has no text in `Words`.
         """
         for event in act.events:
             task = self._task(event)

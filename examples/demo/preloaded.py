@@ -46,9 +46,9 @@ class Forked:
         errors: Path | None = None,
         before: Sequence[Callable[[], None]] = (),
     ) -> None:
-        """`command` is the module's name, followed by the arguments. Standard output is appended to `log`,
-        and standard error to `errors`, or to `log` if that is None. The new process calls the functions in
-        `before`, and then runs the command.
+        """`command` is the module's name, followed by the arguments. Standard output is appended to `log`.
+        Standard error is appended to `errors`, or to `log` if `errors` is None. The new process calls the
+        functions in `before`, and then runs the command.
         """
         for path in (log, errors or log):
             path.touch()  # so that it can be read immediately

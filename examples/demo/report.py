@@ -92,7 +92,7 @@ def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
 
 def caught(ledger: Ledger, task: int) -> dict[str, Any]:
     """What a look did to a seat: the accused step and tensor, the looker's payment from the lock, and the gas
-    of each call. Empty until the looker is paid.
+    of each call. Empty until the looker is paid for an accusation that was not answered.
     """
     found: dict[str, Any] = {}
     calls = {"Revealed": "reveal", "Accused": "accuse", "Unanswered": "take", "Unrevealed": "take"}

@@ -272,7 +272,8 @@ class Stage:
         """Start a story's late parties, once its seats are drawn.
 
         In the accomplice's story, the late party is the honest seat, which must not challenge before the
-        accomplice. In the other stories, the late parties are the drawn accounts.
+        accomplice. In the other stories, the late parties are the seats, and the account that gets the look
+        or the accounts of the jury.
         """
         task = self.tasks[story.letter]
         name = SEAT_NAME if story.accomplice else STAMP_NAME if story.stamped else FED_NAME
