@@ -111,7 +111,8 @@ class Stored:
 def stored_tensors(store: BlobStore, manifest_id: str, state_root: bytes) -> list[Stored]:
     """The tensors that a checkpoint's manifest lists; no tensor is read.
 
-    Raises CheckpointError (malformed manifest, roots that do not make `state_root`), MissingBlob, or CorruptBlob.
+    Raises CheckpointError (malformed manifest, roots that do not make `state_root`), BlobTooLarge (manifest),
+    MissingBlob, or CorruptBlob.
     """
     manifest = _parse(manifest_id, store.get(manifest_id, max_bytes=MAX_MANIFEST_BYTES))
     stored = [
@@ -126,7 +127,7 @@ def stored_tensors(store: BlobStore, manifest_id: str, state_root: bytes) -> lis
 def load_tensor(store: BlobStore, stored: Stored) -> Tensor:
     """Read one tensor and check its bytes against the blob id in the manifest.
 
-    Raises CheckpointError (wrong length), MissingBlob, or CorruptBlob.
+    Raises CheckpointError or BlobTooLarge (wrong length), MissingBlob, or CorruptBlob.
     """
     data = store.get(stored.blob, max_bytes=tensor_bytes(stored.dtype, stored.shape))
     return Tensor(stored.name, stored.dtype, stored.shape, data)
@@ -149,8 +150,9 @@ def load_checkpoint(
 ) -> Checkpoint:
     """Read a checkpoint and recompute all roots. If `state_root` is given, the state must have it.
 
-    Raises CheckpointError (malformed manifest, wrong length, type or root), MissingBlob, or CorruptBlob. If
-    the tensors exceed `max_bytes` in total, raises BlobTooLarge before any tensor is read.
+    Raises CheckpointError (malformed manifest, wrong length, type or root), BlobTooLarge (manifest, or blob
+    longer than its tensor), MissingBlob, or CorruptBlob. If the tensors exceed `max_bytes` in total, raises
+    BlobTooLarge before any tensor is read.
     """
     manifest = _parse(manifest_id, store.get(manifest_id, max_bytes=MAX_MANIFEST_BYTES))
     total = sum(tensor_bytes(CODES[entry.dtype], entry.shape) for entry in manifest.tensors)

@@ -216,8 +216,10 @@ def selected(count: int, step: int, thinning: int) -> list[range]:
 
 
 def blocks(count: int) -> Iterator[Block]:
-    """The perfect subtrees of a tree of `count` leaves, left to right. The root's left child is the first of them; its
-    right child holds the others and is split in the same way (RFC 9162 section 2.1)."""
+    """The perfect subtrees that make up a tree of `count` leaves, left to right. If the tree is perfect, it
+    is the only one. Otherwise the root's left child is the first, and the root's right child is split into
+    the others in the same way (RFC 9162 section 2.1).
+    """
     first, above, left = 0, 0, 0  # `left` has one 1 bit for each block to the left
     while first < count:
         height = (count - first).bit_length() - 1

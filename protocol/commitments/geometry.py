@@ -80,8 +80,8 @@ def descendants(lo: int, size: int, levels: int = 4) -> list[Node]:
     """The nodes that lie `levels` splits below node (lo, size), left to right. Where the tree ends at a leaf
     above that depth, the leaf is included.
 
-    There are at most 2**levels of them. With the default, these are the 16 nodes of a reveal (dispute.md
-    section 6).
+    There are at most 2**levels of them. With the default, these are the nodes of a reveal, at most 16
+    (dispute.md section 6).
     """
     nodes = [(lo, size)]
     for _ in range(levels):

@@ -59,8 +59,8 @@ class Maps:
         """The read-only bytes of a file that is not empty. None if the file is not mapped yet and there are
         too many maps.
 
-        The map ends when the last object that shares its bytes ends. A write by address, which torch allows,
-        ends the process, as with `mmap`. Raises OSError.
+        The map ends when the last object that shares its bytes ends. torch can write to the bytes, although
+        they are read-only. Such a write ends the process, as it would with Python's `mmap`. Raises OSError.
         """
         with open(path, "rb") as file:
             about = os.fstat(file.fileno())

@@ -38,8 +38,8 @@ _SALTED_WIDTHS = (32, 64, 1024)
 
 @cache
 def row_hasher() -> RowHasher | None:
-    """The compiled hasher, self-tested in this process. None if the build made none, if the processor lacks
-    SHA-256 instructions, or if the hasher's digests differ from hashlib's.
+    """The compiled hasher, self-tested in this process. None if the build made none, if it cannot be loaded,
+    if the processor lacks SHA-256 instructions, or if the hasher's digests differ from hashlib's.
     """
     return _tried(load, is_right)
 
@@ -119,8 +119,8 @@ def _is_supported(native: ctypes.CDLL) -> bool:
 
 
 def is_right(hasher: RowHasher) -> bool:
-    """Whether a hasher's digests equal hashlib's. The test rows include every kind of row that the hasher
-    treats differently from the others.
+    """Whether a hasher's digests equal hashlib's. The hasher treats some lengths and numbers of rows
+    differently; the test includes each of these cases.
     """
     for width in _WIDTHS:
         for count in _COUNTS:

@@ -18,7 +18,8 @@ def root_from_path(tree_size: int, lo: int, size: int, node: bytes, path: Sequen
     """Root of a tree of `tree_size` leaves in which node (lo, size) has hash `node` and siblings `path`.
 
     `path` holds 32-byte hashes, bottom first. An inclusion proof is the case size = 1 with `node` a leaf hash.
-    Raises ProofError if (lo, size) is not a node of that tree, or if the path's length is not the node's depth.
+    Raises ProofError if (lo, size) is not a node of that tree, if the path's length is not the node's depth,
+    or if a hash does not have 32 bytes.
     """
     expected = siblings(tree_size, lo, size)
     _require_count("path", len(expected), path)

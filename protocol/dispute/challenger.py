@@ -24,7 +24,8 @@ from protocol.program.opcodes import Op
 def next_move(game: GameView, run: Run, revealed: Revealed, provider: Provider) -> Move | None:
     """The challenger's next move. None if it is the solver's turn or the game is over.
 
-    Raises NothingToChallenge if the two runs do not differ in the part that the game has reached.
+    Raises NothingToChallenge if the two runs do not differ in the part that the game has reached. Also raises
+    it if the game has no segment yet, and `run` lacks checkpoints that must be compared.
     """
     if game.phase in (Phase.NONE, Phase.CLOSED) or game.solver_to_move:
         return None
@@ -101,8 +102,9 @@ class _Challenger:
         return Move("selectStep", (game.game, game.head, j, before, Leaf(after, tree.path(j))), f"step {j}")
 
     def in_frame(self) -> Move:
-        """Find the first differing value of the frame. If a call made the value, descend into that call;
-        otherwise have the value judged.
+        """Find the first differing value of the frame, or demand a node on the way to it. If a call made the
+        value, descend into that call. If an input or a primitive made it, the move is that of `edge_input` or
+        `compare_value`. If no value differs, the move is that of `false_output`.
         """
         game = self.game
         frame, trace = self.frame(game.path), self.trace(game.path)
@@ -142,7 +144,8 @@ class _Challenger:
 
     def false_output(self, frame: Frame, trace: PartialTree) -> Move:
         """The move if all values of the frame agree. Then one of the frame's outputs was claimed wrongly, in
-        the caller's trace or in the state after the step.
+        the caller's trace or in the state after the step. If the first wrong output in the state is not known
+        yet, the move demands a node on the way to it.
         """
         game = self.game
         if game.path:

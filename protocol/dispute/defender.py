@@ -48,7 +48,9 @@ def next_move(game: GameView, run: Run) -> Move | None:
 
 
 def expand_steps(game: GameView, run: Run) -> Move:
-    """Post the step tree of the game's segment, and prove that its first and last leaves are the checkpoints."""
+    """Post the root of the step tree of the game's segment. Open the tree's first and last leaves, which are
+    the checkpoints before and after the segment.
+    """
     roots = list(run.step_roots(game.segment))
     tree = step_tree(roots)
     last = len(roots) - 1

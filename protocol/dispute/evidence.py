@@ -55,9 +55,9 @@ def operand_openings(
     paths in the solver's trace; and the chunks that the block needs.
 
     The first list has one entry for each operand of the instruction: the operand's root, or `NO_LEAF` if the
-    operand is not needed. The path of a root starts at the operand's leaf and ends below the lowest node that
-    is above both this leaf and leaf `anchor`. Without an anchor, the path of the first needed operand goes up
-    to the trace's root, and that operand is the anchor for the others.
+    operand is not needed. The path of a root starts at the operand's leaf. It ends below the lowest node that
+    covers both this leaf and leaf `anchor`. If no anchor is given, the path of the first needed operand goes
+    up to the trace's root, and that operand's leaf is the anchor for the others.
     """
     chunks = [
         open_chunk(k, index, frame.value(instruction.operands[k].leaf))

@@ -103,8 +103,7 @@ def item_of(segment: int) -> int:
     first segment, the state after it.
 
     The state before the first segment is never claimed. It is the initial state, which cannot be withheld,
-    because it is in the bundle. If a seat has the first segment, the only data of the solver that it can lack
-    there are the roots.
+    because it is in the bundle. So for the first segment, a seat can lack only the solver's roots.
     """
     return max(segment - 1, 1)
 
@@ -115,9 +114,9 @@ def most_claims(segments: int) -> int:
 
 
 def may_object(yes: int, no: int, jurors: int) -> bool:
-    """Whether a claimant may object: the jurors that voted yes must then open a chunk. At least one juror
-    must have voted yes, and at most half of all `jurors` may have voted no. If more than half voted no, yes
-    votes are not paid, so they need no proof.
+    """Whether a claimant may object. If it does, the jurors that voted yes must open a chunk. It may object
+    if at least one juror voted yes, and at most half of all `jurors` voted no. If more than half voted no,
+    yes votes are not paid, so they need no proof.
     """
     return yes > 0 and 2 * no <= jurors
 

@@ -136,8 +136,8 @@ def informing_commitment(
 
 
 def revealed_word(salt: bytes, segment_root: bytes) -> bytes:
-    """The word that is stored when a seat reveals for a look. It is the hash of two things: the seat's salt,
-    and the segment's root in the seat's digest.
+    """The word that is stored when a seat or look reveals for a look that checks it. It is the hash of two
+    things: the revealed salt, and the segment's root in the digest under that salt.
     """
     return keccak(
         encode(["bytes32", "bytes32"], [_word("salt", salt), _word("segment's root", segment_root)])

@@ -101,7 +101,7 @@ def write_job(
 ) -> bytes:
     """Write a job's folder and return the job's id. Raises `LanesError`, `BundleError`, `JobError`.
 
-    If it raises `LanesError`, or `JobError` because of a number, nothing was written.
+    If it raises `LanesError` or `JobError`, nothing was written.
     """
     split = lanes(
         captured,

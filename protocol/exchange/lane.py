@@ -218,9 +218,9 @@ class Lane:
 
     def _joined(self, number: int, peers: Peers) -> dict[str, Tensor]:
         """The state from which this lane trains in round `number`, after rounds that it missed. It is made
-        from the state of a member: of all lanes that trained in the previous round, the one with the lowest
-        number. The member's announcement is kept, so that the message absorbed from the member belongs to the
-        same state.
+        from the state of a member, which is the lane with the lowest number among those that trained in the
+        previous round. The member's announcement is kept, so that the message absorbed from the member
+        belongs to the same state.
         """
         member = self.members.table.member(number - 1)
         _log.info("joins", round=number, member=member)
@@ -236,7 +236,9 @@ class Lane:
     # the shelf keeps them
 
     def _keep(self, number: int, state: State) -> None:
-        """Put a state on the shelf and announce it. After that, the round is never trained again."""
+        """Put a state on the shelf and announce it. After that, the round is not trained again, unless the
+        shelf has lost tensors of the state.
+        """
         step = self.job.lanes.inner
         count = len(step.state)
         own = 0 if self._is_joined(number + 1) else count - len(self.job.lanes.message_types)
@@ -253,9 +255,9 @@ class Lane:
         """Remove from the shelf what is no longer needed: the tensors of the previous state that are not in
         its message, and all messages that are `keep_rounds` rounds old or older.
 
-        Older ones are there if this lane was away, or was started again with a smaller `keep_rounds`. The
-        first call looks at all rounds, later calls only at the rounds since the call before. If
-        another lane joins with the previous state, that state stays whole.
+        If another lane joins with the previous state, that state stays whole. The shelf may hold messages of
+        many old rounds if this lane was away, or was started again with a smaller `keep_rounds`. So the first
+        call looks for old messages in all rounds. A later call looks only in the rounds since the call before.
         """
         gone = number - 1
         announced = self.shelf.announced(gone, self.number) if gone >= 0 else None
@@ -291,11 +293,10 @@ class Lane:
         """The state to resume from, and the number of the round to train next.
 
         The rounds that this lane has announced, except the result, are searched from the latest back. The
-        search ends at the first round that is of one of two kinds. If the lane was away in the round
-        according to the table, None is returned, with the number of the next round; the lane joins again in
-        that next round or a later one. If all tensors of the round are on the shelf, the state after the
-        round is returned, with the number of the next round. If there is no such round, None and 0 are
-        returned.
+        search ends in two cases. If the table says that the lane was away in a round, None is returned, with
+        the number of the next round; the lane joins again in that next round or a later one. If all tensors
+        of a round are on the shelf, the state after the round is returned, with the number of the next round.
+        If neither happens in any round, None and 0 are returned.
         """
         step = self.job.lanes.inner
         for number in reversed(self.shelf.rounds()):

@@ -184,10 +184,11 @@ def lanes(
 ) -> Lanes:
     """Split a captured step into the programs of `width` lanes that train `inner_steps` steps per round.
 
-    `density` is the share of the parameters that a message holds: 1, 1/8, 1/16, 1/32 or 1/64. It is None for
-    a single lane, which exchanges nothing. A lane absorbs the mean of the messages times `rate`. The changes
-    that its message leaves out stay in its error feedback, which the next emit multiplies by `decay`.
-    `parameters` names the trained tensors, for a step that `capture` did not make. Raises `LanesError`.
+    `density` is the share of the parameters that a message holds: 1, 1/8, 1/16, 1/32 or 1/64. With None,
+    which only a single lane may have, nothing is exchanged. A lane absorbs the mean of the messages times
+    `rate`. The changes that its message leaves out stay in its error feedback, which the next emit multiplies
+    by `decay`. `parameters` names the trained tensors; only a step that was not captured in this process,
+    such as one from a bundle, needs it. Raises `LanesError`.
     """
     block = _block(density, width)
     if not 1 <= width <= MOST_LANES:

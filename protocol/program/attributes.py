@@ -21,8 +21,8 @@ def decode_nothing(attributes: bytes) -> None:
 
 
 def encode_index(k: int) -> bytes:
-    """Attributes of `input` and `output`, for which k is the number of the frame's input or output; of
-    `philox`, for which k is the stream; and of `scatter_sum`, for which k is R, the number of rows.
+    """Attributes that are one number k. For `input` and `output`, k is the number of the frame's input or
+    output. For `philox`, k is the stream. For `scatter_sum`, k is R, the number of rows.
     """
     return codec.u32(k)
 
@@ -36,8 +36,8 @@ def decode_index(attributes: bytes) -> int:
 
 
 def encode_byte(value: int) -> bytes:
-    """Attributes of `concat`, for which `value` is the axis; and of `quantise`, `to_fixed` and
-    `round_scaled`, for which `value` is the p in the table of encoding.md section 3.
+    """Attributes that are one byte. For `concat`, `value` is the axis. For `quantise`, `to_fixed` and
+    `round_scaled`, `value` is the p in the table of encoding.md section 3.
     """
     return codec.u8(value)
 

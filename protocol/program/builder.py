@@ -208,11 +208,13 @@ class Builder(Recorder):
         return self._primitive(Op.XOR, (x, y))
 
     def shl(self, x: Value, k: Value) -> Value:
-        """x shifted left by k modulo the width, on i32, u32 or i64."""
+        """x shifted left, on i32, u32 or i64. The shift is (k modulo the width) bits."""
         return self._primitive(Op.SHL, (x, k))
 
     def shr(self, x: Value, k: Value) -> Value:
-        """x shifted right by k modulo the width, arithmetically if signed, on i32, u32 or i64."""
+        """x shifted right, arithmetically if signed, on i32, u32 or i64. The shift is (k modulo the width)
+        bits.
+        """
         return self._primitive(Op.SHR, (x, k))
 
     def mulhi(self, x: Value, y: Value) -> Value:

@@ -198,7 +198,7 @@ class Interpreter:
         return self._constants[key]
 
     def _plan(self, program: Program) -> Plan:
-        """The work of `run` in order: instructions and fusions, each with the leaves to free after it."""
+        """The work of a frame in order: instructions and fusions, each with the leaves to free after it."""
         if self._fuse is None or self._device.type != "cpu":
             return list(enumerate(releases(program)))
         if program.id not in self._fused:

@@ -74,7 +74,9 @@ class Instruction:
 
     @classmethod
     def decode(cls, data: bytes) -> Instruction:
-        """Inverse of `encode`. Raises `EncodingError` for short bytes, unknown codes and impossible types."""
+        """Inverse of `encode`. Raises `EncodingError` for too few bytes, more than 4,096 bytes, unknown codes
+        and impossible types.
+        """
         if len(data) > MAX_INSTRUCTION_BYTES:
             raise EncodingError(f"an instruction of at most {MAX_INSTRUCTION_BYTES} bytes", f"{len(data)}")
         reader = Reader(data)

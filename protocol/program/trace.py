@@ -177,6 +177,6 @@ def trace(
     """Run a checked program and hash every value. The default evaluator is an `Interpreter` without kernels.
 
     `keep` is the maximum number of bytes of values to keep. Raises `ValueMismatch` if the inputs do not have
-    the program's types.
+    the program's types, or if the results of an instruction do not have its types.
     """
     return Trace(program, inputs, Interpreter() if evaluator is None else evaluator, path, keep)

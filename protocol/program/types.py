@@ -84,7 +84,9 @@ class TensorType:
 
     @classmethod
     def decode(cls, data: bytes) -> TensorType:
-        """Inverse of `encode`. Raises `EncodingError` for trailing or missing bytes."""
+        """Inverse of `encode`. Raises `EncodingError` for trailing or missing bytes, an unknown code, or an
+        impossible type.
+        """
         reader = codec.Reader(data)
         result = cls.read(reader)
         reader.end()

@@ -1,12 +1,12 @@
 """`solver run` and `verifier watch` on a re-organised chain, or with a node that is behind: they do not stop
 and need no restart.
 
-At commits aa59d97 and fd6f56d they did. In one case, a re-organisation took back a mined transaction while
-the next nonce was pending. Only pending journal entries were sent again, so the verifier hung until it was
-restarted, and the accused cheat's task ended void. In another case, with a node whose reads are sometimes two
-blocks old, both parties ended with exit code 2. If the node did not know a task yet, a call about that task
-reverted. A missing receipt was taken to mean that somebody else had used the nonce, and an old balance was
-taken to mean that tokens were missing.
+At commits aa59d97 and fd6f56d they hung or stopped. In one case, a re-organisation took back a mined
+transaction while the next nonce was pending. Only pending journal entries were sent again, so the verifier
+hung until it was restarted, and the accused cheat's task ended void. In another case, with a node whose reads
+are sometimes two blocks old, both parties ended with exit code 2. If the node did not know a task yet, a call
+about that task reverted. A missing receipt was taken to mean that somebody else had used the nonce, and an
+old balance was taken to mean that tokens were missing.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def test_a_step_tree_over_no_state_at_all(ring: Arena) -> None:
 
 
 def test_the_trace_of_another_step(ring: Arena) -> None:
-    """The step tree is right, but the trace is that of the next step, which starts from another state."""
+    """The step tree is the run's own. The trace is that of the next step, which starts from another state."""
     moves = slashed(fights(ring, Altered(one_ulp_off(), shift=1)), Verdict.SOLVER_FALSE)
     assert moves[-1] == "judgeInput"
 

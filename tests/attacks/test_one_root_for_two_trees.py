@@ -140,7 +140,9 @@ def test_a_revealed_leaf_of_a_trace_is_no_chunk_of_a_value_with_the_same_root() 
 
 
 def stepping() -> Subject:
-    """A step that calls `top`: the smaller of its result and the dataset's row. The state is a row of zeros."""
+    """A step that calls `top`. For each element, it outputs the smaller one of the call's result and the
+    dataset's row. The initial state is a row of zeros.
+    """
     b = Builder("stepping")
     x, limit = b.input(ROW), b.input(ROW)
     b.output(b.minimum(b.call(top(), x)[0], limit))

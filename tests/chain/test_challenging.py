@@ -155,8 +155,8 @@ class Challenger:
         self.chain.mine()
 
     def greater_task(self, bond: int, **changes: int) -> int:
-        """Bring a task with a larger stake and another bond to its submission, and note a false segment in
-        it. Returns its number.
+        """Bring another task, with twice the stake and with this `bond`, to its submission, and note a false
+        segment in it. Returns the task's number.
         """
         changes |= {"bond": bond, "stake": 2 * self.terms.stake}
         fund(self.submitter, 2000)
@@ -247,7 +247,7 @@ def test_a_bond_beyond_all_tokens_keeps_no_smaller_one_from_being_locked(challen
 
 
 def test_a_larger_task_that_cannot_be_challenged_any_more_keeps_no_bond(challenger: Challenger) -> None:
-    """Nobody has to settle it, so it may stay like that for as long as its solver likes."""
+    """Nobody has to settle the larger task, so it may stay unsettled for as long as its solver likes."""
     task = challenger.greater_task(BOND, challenge_period=300)
     until = challenger.client.market.task(task).challenge_until
     challenger.chain.skip(until - challenger.client.now() + 1)

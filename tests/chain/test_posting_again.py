@@ -1,5 +1,5 @@
-"""A post that a re-organisation takes back is one task and one escrow when its command is repeated, although
-other terms would be derived by then.
+"""A re-organisation takes back a post, and the command that posted is repeated. There is then one task and
+one escrow, although other terms would be derived by then.
 """
 
 from __future__ import annotations

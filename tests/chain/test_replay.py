@@ -317,8 +317,9 @@ def test_a_look_that_nobody_is_found_for_costs_nothing(replayed: Replayed) -> No
 
 
 def test_a_draw_that_finds_nobody_again_asks_for_the_next_level(replayed: Replayed) -> None:
-    """One account has a seat, and all five others have a look of level 1. One of them is silent. The draw of
-    its look finds nobody, and asks for looks of level 2 at that time; nobody is found for them either.
+    """One account has a seat, and all five others have a look of level 1. One of the five is silent, so its
+    look is drawn again. That draw finds nobody, and asks for looks of level 2. Nobody is found for these
+    either.
     """
     ended, amounts = played(replayed, "nobody_looks_again")
     levels = [event for event in ended.events if ": looks of level" in event and "drawn" in event]

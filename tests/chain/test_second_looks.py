@@ -201,9 +201,9 @@ def test_a_look_is_drawn_revealed_accused_and_answered(chain: Devnet, connected:
 
 def test_a_look_holds_the_payment_for_six_move_times(chain: Devnet, connected: Connect) -> None:
     """The look opens its game when the window is almost over, and drops it as late as it can. Then it accuses
-    whenever the task could be settled in the next second. Early answers do not help. Not prevented; the test
-    states the price: a game's cost to the solver, and one for each accusation to the seat, which may be in league
-    with the look.
+    whenever the task could be settled in the next second. Early answers do not help. Nothing prevents this.
+    The test states the price: the look pays a game's cost to the solver, and for each accusation a game's
+    cost to the seat, which may be in league with the look.
     """
     scene = Scene(chain, connected)
     task, calls = scene.task, scene.solver.looks

@@ -270,8 +270,8 @@ class Replaced:
 
 
 def test_a_number_that_becomes_another_tasks_is_noticed(scene: Stage, owner: Owner) -> None:
-    """A re-organisation removes the post; it is mined again. A second one puts a stranger's post, with the
-    same terms, before it.
+    """A re-organisation removes the post, which is then mined again. A second re-organisation puts a
+    stranger's post, with the same terms, before the owner's post.
     """
     stranger = scene.client("dev:2")
     stranger.fund(1_000 * TOKEN)
@@ -307,8 +307,8 @@ def test_a_number_that_becomes_another_tasks_is_noticed(scene: Stage, owner: Own
 def test_a_number_means_the_task_that_was_posted_here_also_later(
     scene: Stage, owner: Owner, tmp_path: Path
 ) -> None:
-    """Who looks at a task again only after a re-organisation does not get the stranger's task that has its
-    number by then.
+    """A submitter that looks at its task again only after a re-organisation does not get the stranger's task,
+    which has the task's number by then.
     """
     stranger = scene.client("dev:2")
     stranger.fund(1_000 * TOKEN)

@@ -56,7 +56,7 @@ class Verifiers:
         return [now - then for then, now in zip(before, self._sent(), strict=True)]
 
     def _look(self) -> None:
-        """All nodes look at the newest block, and only then is mined what they have sent."""
+        """Let all nodes look at the newest block, and then mine the transactions that they have sent."""
         self._chain.connection.request("evm_setAutomine", False)
         for node in self._nodes:
             node._tick()

@@ -83,8 +83,8 @@ def emit(
     are f32 [N], too; N is a multiple of 64 * `block`.
 
     `base` holds the parameters at the beginning of the round, `local` those after this lane's steps. The
-    value to send is decay * feedback + (base - local). Sent numbers are clamped to magnitudes below
-    2^most_exponent.
+    value to send is decay * feedback + (base - local). Before a number is rounded to 8 bits, it is clamped to
+    a magnitude below 2^most_exponent.
     """
     wanted = b.add(b.mul(b.constant(DType.F32, (), decay), feedback), b.sub(base, local))
     blocks = base.type.elements // block

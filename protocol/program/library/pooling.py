@@ -213,8 +213,8 @@ def _seen_tensors(whole: Tensor, s: Sliding, count: tuple[int, int]) -> list[Ten
 
 
 def _sum_of(terms: Sequence[Callable[[], Tensor]]) -> Tensor:
-    """The element-wise `sum_f32` of f32 tensors of one shape. Each tensor is computed twice, so that it need
-    not be kept.
+    """The element-wise `sum_f32` of f32 tensors of one shape. If there are at most `FLOAT64_TERMS` tensors,
+    each is computed twice, so that it need not be kept.
     """
     if len(terms) > FLOAT64_TERMS:
         return sum_f32(torch.stack([term() for term in terms]), axis=0).squeeze(0)

@@ -31,7 +31,7 @@ def sum_rows(b: Builder, x: Value) -> Value:
 
 def column_sums(x: Tensor) -> Tensor:
     """The kernel of `sum_columns`. On the CPU without compiled code, it computes the exponents of all columns
-    and then the sums, both block by block.
+    and then the sums, both block by block, unless x fits one block or has more than `FLOAT64_TERMS` rows.
     """
     rows = max(1, BLOCK // x.shape[1])
     if x.device.type != "cpu" or fused_for(x) is not None or not rows < x.shape[0] <= FLOAT64_TERMS:

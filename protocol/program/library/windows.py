@@ -96,9 +96,9 @@ def window_strides(x: tuple[int, ...], s: Sliding) -> dict[str, int]:
 def spread(b: Builder, g: Value, s: Sliding, height: int, width: int, fill: float) -> Value:
     """Spread g [N, C, OH, OW], which has one element per window, to [N, C, H + reach, W + reach].
 
-    Positions that receive no element of g are `fill`. Take a window that covers element (y, x) of the input
-    with place (ky, kx) of the kernel, where ky and kx count from the end of the kernel. The window's element
-    of g is then at position (y + ky dilation, x + kx dilation) of the result.
+    Positions that receive no element of g are `fill`. If place (ky, kx) of a window's kernel lies on element
+    (y, x) of the input, the window's element of g is at position (y + ky dilation, x + kx dilation) of the
+    result. Here ky and kx count from the end of the kernel.
     """
     n, c, rows, columns = g.shape
     reach_y, reach_x = s.reach()

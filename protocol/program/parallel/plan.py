@@ -33,8 +33,8 @@ def plan(program: Program, rank: int, size: int) -> Plan:
     """The plan of process `rank` of `size`.
 
     Units are numbered from 0. The process runs the units whose number mod `size` is `rank`, and the
-    instructions that these units need. It also runs all instructions that the outputs need, except the units
-    of other processes.
+    instructions that these units need. It also runs the instructions that compute the outputs from the
+    results of all units.
 
     A round is one unit per process, all computed at the same time. The results of a round are exchanged while
     the next round is computed. An instruction that needs a result waits until that result has arrived.
@@ -60,8 +60,9 @@ def plan(program: Program, rank: int, size: int) -> Plan:
 
 
 def _missing(program: Program, number: int, order: Container[int]) -> list[int]:
-    """The instructions, in ascending order, that instruction `number` needs and that are not in `order` yet. If
-    an instruction is in `order`, so is all that it needs, so each is visited once for all units together.
+    """The instructions, in ascending order, that instruction `number` needs and that are not in `order` yet.
+    What the instructions in `order` need is not searched, because it is in `order` too. So each instruction
+    is visited only once for all units together.
     """
     found: set[int] = set()
     ahead = [number]

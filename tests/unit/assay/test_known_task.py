@@ -1,4 +1,4 @@
-"""Which task a number means after a re-organisation: no note of another own task is lost."""
+"""Which task a number means after a re-organisation. No note on another task of the same user is lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONE, TWO, OTHER = (replace(terms(), bundle_hash=bytes([number]) * 32) for number
 
 
 class Chain:
-    """A stub chain whose tasks a test replaces: by number, the submitter and the terms of each."""
+    """A stub chain. A test replaces `tasks`, which maps each number to the task's submitter and terms."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tasks: dict[int, tuple[str, Terms]] = {}

@@ -148,8 +148,8 @@ except MetricsError as error:
 
 
 def test_a_server_that_answers_with_brackets_does_not_end_the_process() -> None:
-    """The served roots are the committed ones. The checkpoint's JSON is nested as deeply as the limit on its
-    size allows.
+    """The served roots are the committed ones. The checkpoint's JSON has 100,000 nested brackets, which the
+    limit on its size allows.
     """
     states = [bytes([number] * 32) for number in range(2)]
     nested = b'{"tensors":' + b"[" * 100_000

@@ -1,4 +1,4 @@
-"""`PythonState` sees counters that plain attributes, closures and globals do not show."""
+"""`PythonState` sees counters that are hard to find, such as those in slots, caches and other modules."""
 
 from __future__ import annotations
 

@@ -166,7 +166,9 @@ CASES: dict[str, Callable[[], tuple[nn.Module, Objective]]] = {
 
 
 def held(model: nn.Module) -> dict[str, Any]:
-    """The identity of every module's attributes, hooks and tensors, and the contents of tensors, dicts and lists."""
+    """The identity of every attribute, parameter and buffer of each module. Also the elements of these tensors,
+    the items of lists, and the keys of dicts, such as the dicts of hooks.
+    """
     found: dict[str, Any] = {}
     for path, module in model.named_modules():
         for name, value in vars(module).items():

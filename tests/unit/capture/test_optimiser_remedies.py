@@ -1,4 +1,4 @@
-"""Refused optimisers that wrap another one, draw noise or make tensors, and what they are told to be."""
+"""Optimisers that wrap another one, draw noise or make tensors are refused, with what to write instead."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_an_optimiser_that_makes_a_tensor_of_a_number_is_refused() -> None:
 
 
 class CountedMean(Own):
-    """Keeps a mean that starts as the gradient, and a count that starts as `begun` returns."""
+    """Keeps a mean that starts as the gradient, and a count that starts as the tensor that `begun` returns."""
 
     begun: Callable[[], Tensor] = staticmethod(lambda: torch.tensor(0.0))
 

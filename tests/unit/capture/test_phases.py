@@ -252,19 +252,19 @@ class Normed(nn.Module):
 
 
 def in_eval(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """`squared`, after which the model is no longer in training."""
+    """`squared` in evaluation mode. The model stays in this mode."""
     model.eval()
     return squared(model, batch)
 
 
 def with_factor(model: Normed, batch: Mapping[str, Tensor]) -> Tensor:
-    """`squared` with half the output, which the model keeps."""
+    """`squared` with half the output. The model keeps the factor 0.5."""
     model.factor = 0.5
     return squared(model, batch)
 
 
 def keeping(model: Normed, batch: Mapping[str, Tensor]) -> Tensor:
-    """`squared`, which leaves the features in the model."""
+    """`squared`. The model keeps the features."""
     model.kept = model.body(batch["real"]).detach()
     return squared(model, batch)
 
@@ -344,8 +344,8 @@ def factor_from_table(model: Counted) -> Tensor:
 def with_counter(
     factor: Callable[[Counted], Tensor], steps: int, *, first: bool = False, **options: int
 ) -> CapturedStep:
-    """A step of a phase that counts, and a phase whose loss is multiplied by `factor`. `first` says that the
-    second of these phases acts before the first.
+    """A step of two phases. One counts, and the loss of the other is multiplied by `factor`. The phase that
+    counts acts first, unless `first` is True.
     """
     model = Counted()
 
@@ -401,8 +401,9 @@ def test_a_phase_reads_what_another_phase_counts(
 def both_counting(
     by: tuple[int, int], size: int, model: Counted | None = None, **options: int
 ) -> tuple[list[Phase], CapturedStep]:
-    """Two phases that add to one counter, `by` so much each. The loss of the second is multiplied by the entry
-    of a table of `size` numbers at the counter. Also the step of these phases, with four steps.
+    """Two phases, and the step that they make, for four steps. The first phase adds `by[0]` to a counter, and the
+    second adds `by[1]` to it. The counter is the index into a table of `size` numbers. The loss of the second
+    phase is multiplied by the entry at this index.
     """
     own = model or Counted()
     own.register_buffer("table", torch.arange(1.0, size + 1))
@@ -539,8 +540,9 @@ def test_a_copy_of_a_counter_that_two_phases_write_has_its_bounds() -> None:
 def counted_and_clamped(
     by: int, micro_batches: int, steps: int, *, dtype: torch.dtype = torch.int64, shared: bool, **options: int
 ) -> CapturedStep:
-    """A step of a phase that adds `by` to a counter per micro-batch, and a phase that reads the table's entry at
-    the counter, at most 3. If the counter is `shared`, the second phase writes the clamped number into it.
+    """A step of two phases. The first adds `by` to a counter in each micro-batch. The second clamps the counter
+    to at most 3 and reads the table's entry at the clamped number. If the counter is `shared`, the second phase
+    also writes the clamped number into it.
     """
     model = Counted()
     model.n = torch.tensor(0, dtype=dtype)

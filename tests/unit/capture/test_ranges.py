@@ -451,7 +451,7 @@ def test_counters_stay_within_their_bounds_over_many_steps(seed: int, dtype: tor
 
 
 def counted_by(update: Callable[[Tensor], Tensor]) -> TracedStep:
-    """A step that writes `update` of a counter, which is 0 at first, into it."""
+    """A step that replaces the counter `n` by `update(n)`. The counter is 0 at first."""
 
     def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         model.n = update(model.get_buffer("n"))

@@ -1,5 +1,5 @@
 """If a task resumes from another task's final state, the two tasks together give the same result as a single
-task with the steps of both.
+task with the steps of both. The tests that compare them use one row, so that all batches are the same.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def test_the_state_of_another_task_is_refused() -> None:
 
 
 def later(first: int, steps: int, resume: dict[str, Tensor] | None = None) -> CapturedStep:
-    """A step whose second phase acts from step `first` on, and does something else in its first step."""
+    """A step whose second phase acts from step `first` on. The first update of this phase is computed differently
+    from its later updates.
+    """
     model = made()
     phases = [
         Phase("head", cross_entropy, SGD(model.get_submodule("2").parameters(), lr=0.1)),

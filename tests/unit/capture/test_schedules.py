@@ -85,7 +85,7 @@ REFUSED: dict[Act, str] = {
 
 
 class Acting(LRScheduler):
-    """A constant rate, but once, `act` does something else."""
+    """A schedule with a constant rate. Before step `CHANGED`, it also calls `act`."""
 
     def __init__(self, model: Body, optimizer: SGD, act: Act) -> None:
         self._act = partial(act, model, optimizer)

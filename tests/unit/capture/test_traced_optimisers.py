@@ -171,8 +171,8 @@ def test_a_step_that_was_replaced_is_what_is_traced() -> None:
 
 @pytest.mark.parametrize("of_closure", [False, True], ids=["its argument", "a closure"])
 def test_a_step_that_was_replaced_before_a_scheduler_wrapped_it_is_what_is_traced(of_closure: bool) -> None:
-    """The step updates the parameters of its argument or of an optimiser that it holds. The scheduler notes in the
-    optimiser that it was called, which is not a change.
+    """The replaced step updates the parameters of its argument, or those of an optimiser in its closure. The
+    scheduler records in the optimiser that the step was called. `capture` does not refuse this.
     """
     model = Gains()
     optimizer = SGD(model.parameters(), lr=0.1)
@@ -239,7 +239,7 @@ class AsAWhole(Own):
 
 
 class Copying(Own):
-    """Writes into a bfloat16 copy of its state."""
+    """Writes into copies of its state in bfloat16 and float16."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -466,7 +466,7 @@ class Elsewhere(Own):
 
 
 class InTorchsName(Elsewhere):
-    """Counts in an attribute that has the name of a scheduler's."""
+    """Counts in `_step_count`, which is also the name of an attribute of torch's schedulers."""
 
     def begin(self) -> None:
         self._step_count = 0
@@ -608,7 +608,7 @@ def test_a_count_outside_the_state_is_refused_and_restored(kind: type[Elsewhere]
 
 
 class Restarting(Own):
-    """Restarts its momentum at the steps in `milestones`; one of its parameters has no axes."""
+    """Restarts its momentum at the steps in `milestones`."""
 
     milestones: Container[int] = ()
 

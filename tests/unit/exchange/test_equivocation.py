@@ -72,7 +72,7 @@ def members_of(
 
 
 def require_evidence(shelf: Shelf, number: int, *announcements: Announcement) -> None:
-    """Check that both announcements are kept, and that each is signed."""
+    """Check that exactly these announcements are kept as evidence."""
     folder = shelf.folder / EQUIVOCATIONS / str(number) / str(announcements[0].lane)
     found = {Announcement.parse(path.read_bytes()) for path in folder.iterdir()}
     assert found == set(announcements)

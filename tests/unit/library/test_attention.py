@@ -227,7 +227,7 @@ def test_a_hidden_score_that_overflows_on_the_way_counts(
 @pytest.mark.parametrize("safe", [False, True])
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_rows_without_any_key(whole: int, safe: bool) -> None:
-    """Rows without a key are NaN, or zero with `safe`. The other rows do not change."""
+    """Rows without a key are NaN, or zero with `safe`. All rows have the bits of the plain functions."""
     hidden = causal(130, 130)
     hidden[3:6] = True
     for change in (

@@ -67,14 +67,14 @@ def test_what_is_free_beyond_what_is_kept_is_taken_out(free: int, kept: int, due
 
 
 class Racing:
-    """A token and a vault of one account. A deposit waits for a second one, if there is one by then."""
+    """A token and a vault of one account. A deposit waits up to 0.3 seconds for a second deposit to begin."""
 
     def __init__(self) -> None:
         self.free = self.allowed = 0
         self._both = Barrier(2)
 
     def approve(self, _vault: str, amount: int) -> str:
-        """Let the vault take `amount` more units, in place of what it was allowed before."""
+        """Let the vault take `amount` units. This replaces an earlier approval."""
         self.allowed = amount
         return "approve"
 

@@ -59,8 +59,8 @@ def test_costs_and_gains_by_hand() -> None:
     """There are 18 replays, which cost 5 tokens each. Two seats with 2 segments each are drawn twice, which
     gives 8 replays. A bystander may replay all 10 segments.
 
-    There are also 4 attestations and 12 games: the seats play 4 games, the griefer 3 and the submitter 4, and
-    one game is played in another account's place.
+    There are also 4 attestations and 12 games. The seats play 4 games, the griefer 3 and the submitter 4. One
+    more is counted for a submitter that challenges in another account's place.
     """
     parameters = MarketParameters(
         budget=100 * TOKEN,
@@ -83,8 +83,8 @@ def test_costs_and_gains_by_hand() -> None:
 
 
 def test_capital_by_hand() -> None:
-    """Capital costs 100 % a year. The submission takes 0.1 years and the settlement 0.2 years. In a game,
-    each side takes 0.5 years.
+    """Capital costs 100 % a year. There are 0.1 years from the bid to the submission, and 0.2 years from
+    there to the settlement. In a game, each side takes 0.5 years.
 
     4 seats lock 1 + 1 tokens each. A bond of 3 tokens is locked in each of 11 games: the seats play 4 games,
     the submitter 4 and the griefer 3.

@@ -44,7 +44,9 @@ def submitted(looks: int, draws: int) -> float:
 
 
 def test_one_segment_has_one_look_at_most_and_it_is_paid_at_once() -> None:
-    """V q = 1: the first level's draw picks the only segment, and no further look is possible."""
+    """There is one seat with one segment. The first level's draw picks this segment, and no further look is
+    possible.
+    """
     found = looked((Verifier(), 2))
     each(found, settled=1, looks=1, caught=0, profit_submitter=submitted(1, 1))
     each(found, profit_verifier_honest=2 * (FEE - REPLAY - GAS_ATTEST) - REVEAL)

@@ -81,8 +81,8 @@ def test_a_lock_that_is_forgotten_fails_a_claim(
 
 
 def test_the_price_of_trust_is_the_recommended_terms() -> None:
-    """At the recommended rate, the cost of capital in the study's price of trust equals that of `trust`,
-    apart from rounding to the engine's coarser units.
+    """At the recommended rate, the study and `trust` give the same cost of capital, apart from rounding to
+    the engine's coarser units.
     """
     for segments in (20, 60):
         terms = parameters_for(segments).with_values({"capital_rate": 0.1})

@@ -81,7 +81,7 @@ def test_a_finding_needs_the_grid_that_it_is_about() -> None:
 
 
 def test_a_sweep_is_as_large_as_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The size is the number of points, not the product of the axes of all grids, which is over a million."""
+    """The size is the number of points of all grids together, not the product of all axes of the study."""
     fees = tuple(fee * TOKEN for fee in range(1, 21))
     assert len(plan("liveness", {"audit_fee": fees}).points) == 3 * 20
     with pytest.raises(SweepError, match=r"at most 1,000,000 points, got 5,000,000,000,000.*: "):

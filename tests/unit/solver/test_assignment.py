@@ -114,8 +114,8 @@ def test_a_run_that_the_market_refuses_is_not_submitted_again(tmp_path: Path) ->
 
 
 def test_a_submission_while_a_re_organisation_has_taken_the_task_is_tried_again(tmp_path: Path) -> None:
-    """First the task's post is taken back when the commitment looks at it. Then the assignment is, between
-    the look and the submission.
+    """At the commitment's first look, the task's post has been taken back. Later, the assignment is taken
+    back between a look and the submission.
     """
     chain = Chain()
     chain.refused_looks = [Reverted("TaskMarket.taskOf", "UnknownTask", {"task": tiny.TASK})]

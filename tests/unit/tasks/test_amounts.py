@@ -169,8 +169,8 @@ def test_trust_costs_less_than_an_eighth_of_the_price_on_a_rollup() -> None:
 
 
 def test_locks_cost_by_amount_and_time() -> None:
-    """Capital costs 8 % a year. The submission takes 1/4 year, and the settlement another 1/2 year. There are
-    two seats of 11 and an escrow of 20.
+    """Capital costs 8 % a year. There is 1/4 year from the bid to the submission, and 1/2 year from there to
+    the settlement. There are two seats of 11 and an escrow of 20.
     """
     rate = Fraction(8, 100)
     assert capital_cost(rate, 50, YEAR // 4) == 1

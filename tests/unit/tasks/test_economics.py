@@ -107,8 +107,8 @@ def test_a_fraud_that_is_never_caught_has_no_stake() -> None:
 def test_the_lock_that_deters_skipping_is_so_many_of_what_the_seat_is_paid(
     segments: int, fees: float
 ) -> None:
-    """If one look in ten is drawn, h = 0.7 and half of the lock counts, the lock is 1 / (0.7 (1 - 0.9^q) / 2)
-    seat fees.
+    """Each segment is picked for a look with chance 0.1. A share h = 0.7 of the lookers is honest, and half
+    of the lock counts. Then the lock of a seat of q segments is 1 / (0.7 (1 - 0.9^q) / 2) seat fees.
     """
     lock = least_look_lock(10**9, 1_000, segments, Fraction(7, 10))
     assert lock / 10**9 == pytest.approx(fees, rel=0.02)

@@ -34,7 +34,9 @@ def looked(made: Setting) -> Setting:
 
 
 def test_looks_and_locks_of_the_example_cost_a_hundredth_and_a_half_of_the_budget() -> None:
-    """By hand: a lock is 2 x 0.0183 / (0.7 x 0.1) budgets, and 3.33 locks are in use 30 % of the time."""
+    """By hand: a lock is 2 x 0.0183 / (0.7 x 0.1) budgets. A task takes 3.33 locks on average. The tokens for
+    locks are locked 30 % of the time.
+    """
     made = looked(on_l2())
     amounts = derive(made, RULES)
     shares = {

@@ -206,7 +206,7 @@ def test_without_a_part_in_the_task_a_verifier_waits_for_its_turn(scene: Scene) 
 
 
 def test_a_turn_begins_when_the_call_becomes_possible(scene: Scene) -> None:
-    """A game that ends, or an accusation, makes a call due long after the last second for challenges."""
+    """If a game or an accusation ends late, a call becomes due long after the last second for challenges."""
     scene.look = replace(scene.look, account=OTHER)
     late = NOW + 10_000
     wait = ceil(turn(ME, f"settle {VIEW.task}", LONGEST_TURN))
@@ -218,8 +218,8 @@ def test_a_turn_begins_when_the_call_becomes_possible(scene: Scene) -> None:
 
 
 def test_all_draws_have_one_turn_after_the_other(scene: Scene) -> None:
-    """Who calls executes the first draw of the queue, whatever task it looks at. So of many draws that are
-    due, the turn is that of the first one.
+    """A call executes the first draw of the queue, whatever task the caller looks at. So if many draws are
+    due, the caller waits for the turn of the first one.
     """
     queue = [PendingDraw(task, 0, 1, 0, 0, 0, 1) for task in range(100, 110)]
     scene.context.client.audit = cast(Audit, SimpleNamespace(first_draw=lambda: queue[0]))
@@ -242,7 +242,7 @@ def _undrawn(scene: Scene, task: int, now: int) -> Observation:
 
 @pytest.mark.parametrize("verifiers", [1, 8, 64, VERIFIERS // 2])
 def test_few_turns_are_close_to_the_earliest_however_many_verifiers_there_are(verifiers: int) -> None:
-    """Within a tenth of the longest turn after the earliest turn, 1024 ** 0.1 = 2 are expected on average."""
+    """On average, about 1024 ** 0.1 = 2 turns come at most a tenth of the longest turn after the earliest."""
     close = []
     for task in range(200):
         turns = [turn(f"0x{account:040x}", f"assign {task}", 100) for account in range(verifiers)]

@@ -55,7 +55,7 @@ class Scene:
         self.state = CLOSED
         self.posted: bytes | None = None
         self.posted_at = 0
-        """The root of the step tree that the solver has posted."""
+        """When the solver posted its step tree; 0 if it has not. `posted` is the tree's root."""
         self.convicted = (NOW, 2)
         self.final = 0
         self.paid: list[tuple[int, ...]] = []
