@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from protocol.chain.client import Client, connect
 from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
@@ -18,6 +20,8 @@ from tests.chain.test_idle_calls import RELAYS, SENDING, Paced, running
 from tests.chain.trees import fund, terms
 from verifier.only_watch import OnlyWatch
 from verifier.settings import VerifierSettings
+
+pytestmark = pytest.mark.chain
 
 
 def test_terms_are_those_of_the_task_that_has_the_number_now(

@@ -166,8 +166,8 @@ CASES: dict[str, Callable[[], tuple[nn.Module, Objective]]] = {
 
 
 def held(model: nn.Module) -> dict[str, Any]:
-    """The identity of every attribute, parameter and buffer of each module. Also the elements of these tensors,
-    the items of lists, and the keys of dicts, such as the dicts of hooks.
+    """The identity of every attribute, parameter and buffer of each module. Also the elements of these
+    tensors, the items of lists, and the keys of dicts, such as the dicts of hooks.
     """
     found: dict[str, Any] = {}
     for path, module in model.named_modules():

@@ -162,7 +162,7 @@ def test_an_optimiser_that_makes_a_tensor_of_a_number_is_refused() -> None:
 
 
 class CountedMean(Own):
-    """Keeps a mean that starts as the gradient, and a count that starts as the tensor that `begun` returns."""
+    """Keeps a mean that starts as the gradient, and a count that starts as the result of `begun`."""
 
     begun: Callable[[], Tensor] = staticmethod(lambda: torch.tensor(0.0))
 

@@ -268,8 +268,8 @@ class DecayingDecay(LambdaLR):
     ids=["SGD", "Adam"],
 )
 def test_a_weight_decay_that_changes_can_be_a_term_of_the_loss(make: Callable[..., Optimizer]) -> None:
-    """The captured loss has the term, and its optimiser has no decay. In torch, the loss lacks the term, and the
-    optimiser's decay changes.
+    """The captured loss has the term, and its optimiser has no decay. In torch, the loss lacks the term, and
+    the optimiser's decay changes.
     """
     model, own = Gains(), Gains()
     optimizer = make(model.parameters(), weight_decay=0.1)

@@ -401,9 +401,9 @@ def test_a_phase_reads_what_another_phase_counts(
 def both_counting(
     by: tuple[int, int], size: int, model: Counted | None = None, **options: int
 ) -> tuple[list[Phase], CapturedStep]:
-    """Two phases, and the step that they make, for four steps. The first phase adds `by[0]` to a counter, and the
-    second adds `by[1]` to it. The counter is the index into a table of `size` numbers. The loss of the second
-    phase is multiplied by the entry at this index.
+    """Two phases, and the step that they make, for four steps. The first phase adds `by[0]` to a counter, and
+    the second adds `by[1]` to it. The counter is the index into a table of `size` numbers. The loss of the
+    second phase is multiplied by the entry at this index.
     """
     own = model or Counted()
     own.register_buffer("table", torch.arange(1.0, size + 1))
@@ -540,9 +540,9 @@ def test_a_copy_of_a_counter_that_two_phases_write_has_its_bounds() -> None:
 def counted_and_clamped(
     by: int, micro_batches: int, steps: int, *, dtype: torch.dtype = torch.int64, shared: bool, **options: int
 ) -> CapturedStep:
-    """A step of two phases. The first adds `by` to a counter in each micro-batch. The second clamps the counter
-    to at most 3 and reads the table's entry at the clamped number. If the counter is `shared`, the second phase
-    also writes the clamped number into it.
+    """A step of two phases. The first adds `by` to a counter in each micro-batch. The second clamps the
+    counter to at most 3 and reads the table's entry at the clamped number. If the counter is `shared`, the
+    second phase also writes the clamped number into it.
     """
     model = Counted()
     model.n = torch.tensor(0, dtype=dtype)

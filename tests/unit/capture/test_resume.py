@@ -85,8 +85,8 @@ def test_the_state_of_another_task_is_refused() -> None:
 
 
 def later(first: int, steps: int, resume: dict[str, Tensor] | None = None) -> CapturedStep:
-    """A step whose second phase acts from step `first` on. The first update of this phase is computed differently
-    from its later updates.
+    """A step whose second phase acts from step `first` on. The first update of this phase is computed
+    differently from its later updates.
     """
     model = made()
     phases = [

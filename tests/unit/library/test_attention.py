@@ -235,7 +235,12 @@ def test_rows_without_any_key(whole: int, safe: bool) -> None:
         Change(Kind.PLUS, table=torch.where(hidden, -math.inf, 0.0)),
     ):
         given = case((2, 1, 130, 130, 4, 4), (change,), drop=True)
-        assert same(replace(given, forward=replace(given.forward, safe=safe)), whole)
+        given = replace(given, forward=replace(given.forward, safe=safe))
+        assert same(given, whole)
+        result = Plain().forward(given.forward)
+        rows = result[..., 3:6, :]
+        assert torch.all(rows == 0 if safe else rows.isnan())
+        assert torch.isfinite(result[..., 6:, :]).all()
 
 
 @needs_library

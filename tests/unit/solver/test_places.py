@@ -71,10 +71,15 @@ def test_each_task_is_run_by_the_executor_of_its_device() -> None:
     assert made(cast(Work, SimpleNamespace(task=5))) is executors["cuda:1"]
 
 
-def test_memory_of_this_machine_counts_what_the_process_has() -> None:
-    before = memory_for(torch.device("cpu"))
-    assert before is not None
-    assert before > 0
+def test_memory_of_this_machine_counts_what_the_process_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = memory_for(torch.device("cpu"))
+    assert known is not None
+    assert known > 0
+    monkeypatch.setattr("protocol.execution.memory.available", lambda: 5)
+    monkeypatch.setattr("protocol.execution.memory.own_memory", lambda: 7)
+    assert memory_for(torch.device("cpu")) == 12
+    monkeypatch.setattr("protocol.execution.memory.own_memory", lambda: None)
+    assert memory_for(torch.device("cpu")) is None
 
 
 def test_devices_are_numbers_of_cuda_devices_each_once() -> None:

@@ -144,11 +144,12 @@ def test_an_accusation_drops_the_game_within_a_move_time(
 def test_a_game_that_is_shorter_than_a_move_time_is_dropped_in_its_clock(scene: Asking) -> None:
     """The look's turn began 5 s ago, and the look has already spent 5 s in earlier turns. The game can be
     dropped until the look's turns have taken a move time together. If a move time is as long as the clock,
-    the game can be dropped until its deadline.
+    or longer, the game can be dropped until its deadline.
     """
     state = replace(scene.state, challenger_spent=5, deadline=NOW - 5 + CLOCK - 5)
     assert state.droppable_until(CLOCK, MOVE_TIME) == NOW - 5 + MOVE_TIME - 5
     assert state.droppable_until(CLOCK, CLOCK) == state.deadline
+    assert state.droppable_until(CLOCK, 2 * CLOCK) == state.deadline
 
 
 def test_nobody_is_accused_before_the_asking_game_can_be_dropped(
