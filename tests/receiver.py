@@ -14,8 +14,8 @@ SECRET: Final = "t0p5ecret"
 
 
 class Receiver:
-    """A server that accepts alerts. `answers` are for its next requests: each is a status, or a function that
-    is called with the request's handler instead of a status being sent.
+    """A server that accepts alerts. `answers` are for its next requests. Each is a status to send, or a
+    function to call instead, with the request's handler.
     """
 
     def __init__(self, *answers: int | Callable[[Any], None]) -> None:

@@ -2,7 +2,7 @@
 
 Operands of `GENERATORS` have at most a few chunks, so that one call passes all of them to the EVM. Those of
 `LARGE` have so many elements that torch code takes the paths that it has for many elements. The list in
-`samples` is fixed and covers every rule; the shapes here are random.
+tests/unit/program/samples.py is fixed and covers every rule; the shapes here are random.
 """
 
 from __future__ import annotations

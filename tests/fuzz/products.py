@@ -80,7 +80,9 @@ class Product:
 
 
 def product(r: Random, work: int) -> Product:
-    """A random product. Each operand has at most `work` elements, except in products of strips."""
+    """A random product. Each operand has at most `work` elements. It may have more if it has only one row for
+    each entry of the batch. Operands of products of strips may also have more.
+    """
     px, py = r.choice(PAIRS)
     batch = r.choice(((), (), (), (2,), (3,), (5,), (2, 3)))
     k = r.choice(LONG if r.random() < 0.15 else TERMS)

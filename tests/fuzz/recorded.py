@@ -93,7 +93,9 @@ def _product(sides: tuple[_Side, _Side], batch: int, terms: int, bias: Tensor | 
 
 
 def fused(r: Random, count: int) -> list[bytes]:
-    """Every fused function on tables of random sizes, some larger than `SHARE`."""
+    """Calls of fused functions on tables of random sizes, some larger than `SHARE`. Left out are `pair`,
+    `select`, and the functions of LSTM cells and of lanes.
+    """
     f = Fused("portable")
     found = []
     for _ in range(count):

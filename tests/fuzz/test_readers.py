@@ -1,4 +1,4 @@
-"""Every reader of strangers' addresses and bundles, on 6,000 inputs; `test_answers` has the readers of HTTP
+"""Every reader of strangers' addresses and bundles, on 6,100 inputs; `test_answers` has the readers of HTTP
 answers.
 
 A reader may raise only its module's own error, of one line, and must keep its limits of size and time. Inputs

@@ -166,8 +166,8 @@ def roots() -> list[bool]:
 
 
 def assembly(capability: int) -> dict[str, str]:
-    """PTX of every kernel for a compute capability. This includes the code for sizes of 1, which Triton
-    treats as constants.
+    """PTX of every kernel except `largest_of_rows`, for a compute capability. This includes the code for
+    sizes of 1, which Triton treats as constants.
     """
     f, product = CudaFused(), TritonInt8()
     one, whole = torch.zeros(1, 1), torch.zeros(2, 3, 1, dtype=torch.int32)

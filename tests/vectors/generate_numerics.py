@@ -267,8 +267,8 @@ def tie_cases(_words: Words, _count: int) -> Iterator[Case]:
 
 
 def small_cases(_words: Words, _count: int) -> Iterator[Case]:
-    """Three kinds of cases: rows whose maximum is below 1, subnormal or zero; sentinels in either operand;
-    and products that underflow.
+    """Four kinds of cases: rows whose maximum is below 1, subnormal or zero; sentinels in either operand;
+    products that underflow; and operands of `scale` that an implementation might round twice.
     """
     small = Value(F32, (len(edges.SMALL_ROWS), 8), tuple(x for row in edges.SMALL_ROWS for x in row))
     yield reduced("exponent", 0x601, rows.exponent, I32, small)

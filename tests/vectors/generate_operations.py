@@ -91,7 +91,7 @@ def two_paths(short: Program, long: Program) -> Program:
 
 
 def reductions() -> Program:
-    """A program with every reduction, over rows of one block and of several."""
+    """A program with every reduction, each over rows of two blocks."""
     b = Builder("reductions")
     x, y = b.input(TensorType(I32, (2, 3, 512))), b.input(TensorType(I32, (2, 5, 512)))
     f, index = b.input(TensorType(F32, (3, 512))), b.input(TensorType(I32, (256,)))

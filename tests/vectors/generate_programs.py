@@ -50,8 +50,8 @@ def row_sum() -> Program:
 
 
 def every(callee: Program) -> Program:
-    """A program with at least one instruction of every opcode; its outputs are the values that nothing else
-    reads.
+    """A program that calls `callee`. Together with `row_sum`, it has at least one instruction of every
+    opcode. Its outputs are the values that nothing else reads.
     """
     b = Builder("every")
     x = b.input(TensorType(F32, (3, 4)))

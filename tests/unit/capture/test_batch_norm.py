@@ -100,8 +100,11 @@ def test_a_bias_without_a_gain_is_refused() -> None:
 
 
 def test_sums_over_more_terms_than_float64_holds_are_exact_too() -> None:
-    """2^23 terms of 30 bits fill a float64; longer sums use i64."""
-    g = torch.ones(1, 1, 2**23 + 2)
+    """2^23 terms of 30 bits fill a float64; longer sums use i64. In units of 2^-29, the sum is
+    2^53 + 2^52 + 2^29 + 1. Without the last 1, which float64 loses, it would be rounded down.
+    """
+    g = torch.full((1, 1, 2**24 + 2), 1.5)
+    g[..., -2], g[..., -1] = 1.0, 2.0**-29
     zero, one = torch.zeros(1), torch.ones(1)
-    total, along = CATALOGUE["batch_norm_sums"].kernel({})([g, g, zero, one])
-    assert total.item() == along.item() == 2**23 + 2
+    total, along = CATALOGUE["batch_norm_sums"].kernel({})([g, torch.ones_like(g), zero, one])
+    assert total.item() == along.item() == 3 * 2**23 + 2

@@ -372,8 +372,10 @@ def test_a_step_that_reads_the_count_of_a_chained_scheduler_is_refused() -> None
 def test_schedulers_that_need_more_than_the_step_are_refused() -> None:
     model = Gains()
     optimizer = SGD(model.parameters(), lr=0.1)
-    refused(optimizer, model, scheduler=ReduceLROnPlateau(optimizer))
-    refused(optimizer, model, scheduler=LinearLR(SGD(model.parameters(), lr=0.1)))
+    (problem,) = refused(optimizer, model, scheduler=ReduceLROnPlateau(optimizer))
+    assert "ReduceLROnPlateau needs more than the step" in problem.what
+    (problem,) = refused(optimizer, model, scheduler=LinearLR(SGD(model.parameters(), lr=0.1)))
+    assert "does not belong to the optimiser" in problem.what
 
 
 def test_every_reason_is_listed_at_once() -> None:

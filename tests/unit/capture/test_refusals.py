@@ -267,10 +267,15 @@ def test_tensors_of_other_types_and_arguments_without_a_rule_are_refused() -> No
     assert "+ outside" in problem.source
 
 
-def test_a_loss_without_the_model_and_a_metric_called_loss_are_refused() -> None:
-    refused(Head(), lambda _, batch: batch["x"].mean())
-    refused(Head(), lambda model, batch: (cross_entropy(model, batch), {"loss": batch["x"].mean()}))
-    refused(Head(), lambda model, batch: (cross_entropy(model, batch), {"count": (batch["y"] == 1).sum()}))
+def test_a_loss_without_the_model_and_unusable_metrics_are_refused() -> None:
+    (problem,) = refused(Head(), lambda _, batch: batch["x"].mean())
+    assert "does not depend on a trainable parameter" in problem.what
+    (problem,) = refused(Head(), lambda model, batch: (cross_entropy(model, batch), {"loss": batch["x"].mean()}))
+    assert "called loss" in problem.what
+    (problem,) = refused(
+        Head(), lambda model, batch: (cross_entropy(model, batch), {"count": (batch["y"] == 1).sum()})
+    )
+    assert "count is int64" in problem.what
 
 
 def twice(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
@@ -306,15 +311,16 @@ def test_names_that_the_state_has_already_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "dataset",
+    ("dataset", "what"),
     [
-        {},
-        {"x": torch.randn(5, 8), "y": DATASET["y"]},
-        {"x": DATASET["x"].double(), "y": DATASET["y"]},
-        {"x": DATASET["x"], "y": DATASET["y"] + 2**40},
-        {"x": torch.tensor(1.0), "y": DATASET["y"]},
+        ({}, "is empty"),
+        ({"x": torch.randn(5, 8), "y": DATASET["y"]}, "rows"),
+        ({"x": DATASET["x"].double(), "y": DATASET["y"]}, "torch.float64"),
+        ({"x": DATASET["x"], "y": DATASET["y"] + 2**40}, "y exceeds 32 bits"),
+        ({"x": torch.tensor(1.0), "y": DATASET["y"]}, "shape ()"),
     ],
     ids=["empty", "lengths", "float64", "too large", "no rows"],
 )
-def test_datasets_that_cannot_be_committed_are_refused(dataset: Mapping[str, Tensor]) -> None:
-    refused(Head(), dataset=dataset)
+def test_datasets_that_cannot_be_committed_are_refused(dataset: Mapping[str, Tensor], what: str) -> None:
+    (problem,) = refused(Head(), dataset=dataset)
+    assert what in problem.what

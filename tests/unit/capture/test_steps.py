@@ -164,7 +164,7 @@ def test_the_program_depends_on_the_code_and_not_on_the_weights() -> None:
 
 
 @pytest.mark.parametrize("model", ["mlp", "tied"])
-def test_weight_gradients_take_twenty_bits_and_nothing_else_does(model: str) -> None:
+def test_every_product_is_one_call_of_the_library(model: str) -> None:
     program = captured(MODELS[model]()).step_program.program
     called = Counter(program.callee(number).name for number in program.calls())
     # mlp: two layers, one input gradient. tied: three products, two input gradients, one through x @ w.
