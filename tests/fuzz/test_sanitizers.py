@@ -4,7 +4,7 @@ calls.
 The sources are built again with the sanitizers and a driver (native/driver.cpp) that needs neither Python nor
 torch. It allocates buffers of exactly their size and runs every instruction set on one thread and on two. It
 makes every call from a thread that flushes subnormals and rounds upward, and from one in the default mode.
-Planted errors in every group of functions, except the fused ones, show that errors are detected.
+Planted errors in every group of functions show that errors are detected.
 
 ThreadSanitizer is not used. libgomp is not built with it, so it does not see libgomp's barriers and reports a
 race for every value that one thread packs and another multiplies. Comparisons of one thread with two, here
@@ -281,6 +281,22 @@ PLANTS = {
         PORTABLE,
         BEYOND,
         channels,
+    ),
+    "an element beyond a row's last": Plant(
+        "fused_body.h",
+        "for (int64_t i = 0; i < columns; ++i) to[i] = g[i] * y[i];",
+        "for (int64_t i = 0; i <= columns; ++i) to[i] = g[i] * y[i];",
+        PORTABLE,
+        BEYOND,
+        functions,
+    ),
+    "an exponential beyond a row's last": Plant(
+        "fused_body.h",
+        "for (int64_t i = 0; i < n; ++i) powers[i] = list_exp(from[start + i] - largest);",
+        "for (int64_t i = 0; i < BLOCK; ++i) powers[i] = list_exp(from[start + i] - largest);",
+        PORTABLE,
+        BEYOND,
+        functions,
     ),
     "a word beyond the last": Plant(
         "philox.cpp",

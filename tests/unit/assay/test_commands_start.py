@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from protocol.chain.keystores import open_key, read_key_file
+
 HEAVY = ("torch", "web3", "requests", "eth_abi", "numpy", "fastapi", "httpcore", "eth_account", "structlog")
 """Modules that a help text must not load. Typer itself loads pydantic, so that is not among them."""
 HELP = [
@@ -132,3 +134,7 @@ def test_an_account_is_made_and_listed_and_its_key_never_shown(tmp_path: Path) -
     listed = run("import assay.cli as cli; cli.main()", "account", "list", "--offline", home=tmp_path)
     address = json.loads(made.stdout)["data"]["address"]
     assert listed.stdout == f"me  {address}\n"
+    (file,) = tmp_path.rglob("me.json")
+    account = open_key(read_key_file(file), "correct horse", "the new key file")
+    assert account.address == address
+    assert account.key.hex().removeprefix("0x") not in made.stdout + made.stderr + listed.stderr
