@@ -117,9 +117,10 @@ contract AuditBoard is JuryVotes {
         (cell, account) = _seat(task, seat);
         if (cell & Cells.ATTESTED == 0 || seat >= terms.verifiers) revert Refusals.NotAttested(task, seat);
         Audit storage audit = _audits[task];
-        // Salts are revealed from then on. A seat that knows what was picked could then give up half of its
-        // lock here to avoid losing all of it. A proposer that dates its block before the round still can. An
-        // earlier end, when looks are asked for, would leave no time to inform on the seat that attests last.
+        // Informing ends when the round of the first looks is published: salts are revealed after that, and a
+        // seat that knows what was picked could give up half of its lock here to avoid losing all of it. A
+        // proposer that dates its block before the round can still do so. An earlier end, when looks are
+        // requested, would leave no time to inform on the seat that attests last.
         bool over = audit.level != 0 && (!audit.pending || block.timestamp >= BEACON.timeOf(audit.round));
         if (over || audit.pickedAt != 0) revert Refusals.LooksDrawn(task);
         _seats[task].set(seat, 0);
@@ -149,7 +150,8 @@ contract AuditBoard is JuryVotes {
     function release(TaskId task, uint256 seat) external {
         _requireOver(task);
         (uint256 cell, address account) = _seat(task, seat);
-        // The account of a caught seat is suspended, so it stays bound until it resumes.
+        // The account of a caught seat was suspended: only `resume` frees it, after which it may have a seat
+        // of another task.
         if (cell == 0 || cell & (Cells.RELEASED | Cells.CAUGHT) != 0) {
             revert Refusals.NothingToRelease(task, seat);
         }
@@ -306,7 +308,7 @@ contract AuditBoard is JuryVotes {
             ++audit.escrowDraws;
         }
         MARKET.drawAsked(task, purse == 0);
-        // The level is 0. Given as a literal, the compiler would make a copy of the function for this call.
+        // The level is 0. If it were given as a literal, the compiler would copy the function for this call.
         _ask(task, audit, audit.level, seats, purse);
     }
 

@@ -145,8 +145,8 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         (bool solver, uint64 since, uint64 deadline) = _turn(record);
         if (solver) revert Refusals.NotYourTurn();
         _requireInTime(deadline);
-        // The solver gets less than a lost bond would give it, so its payment is not held for a whole clock. All
-        // turns of the look count together.
+        // The solver may get less than a lost bond would give it, so the game must not hold up the task's
+        // end, and with it the solver's payment, for a whole clock. All turns of the look count together.
         _requireInTime(since + time - record.challengerSpent);
         if (
             record.challenger != challenger || TaskId.unwrap(_taskOf(record)) != TaskId.unwrap(task)
@@ -229,8 +229,8 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
 
     /// @dev Enters a segment of the tree (root, size); the solver must then post its step tree. Among the
     /// games in a segment, the one with the earliest commitment has priority; within one block, the one that
-    /// came first. If that game is dismissed while others remain, no later game takes its priority, because
-    /// the others were there earlier.
+    /// came first. If that game is dismissed or dropped while others remain, a later game takes its priority
+    /// only with a commitment from an earlier block, because the others were there before.
     function _enterSegment(
         GameId id,
         GameRecord storage record,

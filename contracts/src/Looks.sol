@@ -253,9 +253,9 @@ contract Looks is ILooks {
         if (given != due) revert Refusals.WrongAttestation(due, given);
     }
 
-    /// @dev Requires that the look has an account, and that the time to reveal is not over (if `running`) or
-    /// is over. Looks are drawn level by level. The time counts from the latest draw that picked any, so
-    /// earlier looks never get less time.
+    /// @dev Requires that the look has an account. If `running`, requires that the time to reveal is not
+    /// over, otherwise that it is over. Looks are drawn level by level. The time counts from the latest draw
+    /// that picked any, so earlier looks never get less time.
     /// @return The seed of the task's first draw.
     function _requireTime(TaskId task, uint256 look, uint256 moveTime, bool running)
         private
@@ -301,9 +301,10 @@ contract Looks is ILooks {
     }
 
     /// @dev Drops the caller's game, which asked for the step tree of the look's segment. A look needs one
-    /// tree. With more games it could hold the solver's payment again and again at a game's cost, and an
-    /// accomplice of the solver's could put any number of games before a retrainer's for nothing: bonds do
-    /// not double in an unpaid task, and the solver is paid for the drop.
+    /// tree, so it may drop one game. If it could drop more, it could delay the solver's payment again and
+    /// again at a game's cost. And an accomplice of the solver could put any number of games before those of
+    /// an account that trained the task again, for nothing: bonds do not double in an Unpaid task, and the
+    /// solver is paid for the drop.
     function _drop(
         GameId game,
         TaskId task,

@@ -24,8 +24,8 @@ import {Terms} from "./types/Terms.sol";
 /// @title TaskMarket: the life of a task (dispute.md section 2), with open descending bids.
 /// @notice Exits that anyone can trigger: Bidding by `assign`, Training by `expire`, Submitted by `settle`,
 /// `voidTask` or `stall` (before that the board's `draw` and `redraw`), Unpaid by `closeStalled`. An open
-/// game delays the exits that pay, and its clocks end it. Bidding without a bid has one more, the submitter's
-/// `cancel`. The pauser stops new tasks and nothing else.
+/// game delays `settle`, `voidTask` and `closeStalled`, and its clocks end it. Bidding without a bid has one
+/// more exit, the submitter's `cancel`. The pauser stops new tasks and nothing else.
 /// @dev Calls only contracts of the same deployment. None of them calls back except as documented, so there
 /// is no reentrancy guard.
 contract TaskMarket is Ends, Pausable {

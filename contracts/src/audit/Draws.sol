@@ -21,8 +21,8 @@ import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 /// @title The queue of draws of seats, looks and juries, and how a draw is executed: audit.md sections 1 and
 /// 2.
 /// @notice Nobody can choose the result of a draw: its round is fixed before the round is published. Draws
-/// are executed in the order in which they were requested, including those of tasks that are over. An account
-/// that is bound or freed by a draw, or freed otherwise, takes no part in draws that were requested earlier.
+/// are executed in the order in which they were requested, including those of tasks that are over. Once an
+/// account is bound or freed, by a draw or otherwise, it takes no part in draws that were requested earlier.
 /// A resignation or registration changes no draw that was requested before it; only an account that has left
 /// is passed over.
 abstract contract Draws is Registrations {
@@ -148,8 +148,8 @@ abstract contract Draws is Registrations {
         emit DrawAsked(task, number, level, round, seats);
     }
 
-    /// @dev All seats, or all looks of a level, are attested or given up: requests the looks of the next
-    /// level, unless none are due.
+    /// @dev All seats are attested, or all looks of a level are attested or given up: requests the looks of
+    /// the next level, unless none are due.
     function _stageOver(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) internal {
         uint8 level = audit.level;
         bool more = terms.lookChance != 0 && level < Cells.LOOK_LEVELS && (level == 0 || audit.looked != 0)
@@ -178,7 +178,7 @@ abstract contract Draws is Registrations {
     }
 
     /// @dev Records these looks as drawn, unless an informer has emptied a seat since they were requested. In
-    /// that case they are requested again once the seat is attested.
+    /// that case looks are requested again once all seats are attested.
     function _take(Audit storage audit, ITaskMarket.SeatTerms memory terms, uint256 slots, uint256 count)
         private
         returns (bool taken)
@@ -196,8 +196,8 @@ abstract contract Draws is Registrations {
     /// @dev Finds an account for the seat.
     function _fill(Drawing memory drawing, uint256 seat) private returns (bool found) {
         (uint40 number, address account) = _find(drawing);
-        // If the task is over, the account is free at once. So ending a task after the word was public
-        // changes no other draw.
+        // If the task does not wait for this draw, because it is over for example, the account is free at
+        // once. So ending a task after the word was public changes no other draw.
         if (number != 0) _accounts[number].freeSince = drawing.live ? NEVER : uint40(block.timestamp);
         if (!drawing.live) return false;
         _seats[drawing.task].set(seat, number);

@@ -71,8 +71,8 @@ abstract contract Registrations is IAuditBoard {
         uint64 until = resignedAt + UNBONDING_PERIOD;
         if (block.timestamp <= until) revert Refusals.TooEarly(until, block.timestamp);
         if (registration.freeSince == NEVER && !registration.suspended) revert Refusals.HasSeat(msg.sender);
-        // Never drawn again, even by a draw that was overdue for that long. Its address stays, because its
-        // seats may still have to be paid.
+        // Never drawn again, even by a draw that was requested before it resigned and is not yet executed.
+        // Its address stays, because its seats may still have to be paid.
         (registration.freeSince, registration.suspended) = (NEVER, false);
         delete _numberOf[msg.sender];
         VAULT.release(registration.lock, type(uint256).max);

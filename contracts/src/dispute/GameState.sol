@@ -32,7 +32,8 @@ abstract contract GameState is Credits {
         // ---- slot 1
         uint40 task;
         uint48 lock;
-        /// When the last move was made, not counting claims; 0 while the game waits for a place.
+        /// When the last move was made, not counting claims; before the first move, when the game got its
+        /// place. 0 while the game waits for a place.
         uint40 since;
         /// Seconds of its clock that each side had used by then.
         uint40 solverSpent;
@@ -118,8 +119,8 @@ abstract contract GameState is Credits {
     /// @notice The segment of a game that was opened blind and has selected none yet.
     SegmentIndex internal constant NO_SEGMENT = SegmentIndex.wrap(0);
 
-    /// @notice Offset of the calldata of a move that EVIDENCE gets: after the selector, the game and the
-    /// head.
+    /// @notice Where the part of a move's calldata begins that EVIDENCE gets: after the selector, the game
+    /// and the head.
     uint256 private constant FORWARDED = 4 + 2 * 32;
 
     uint256 internal _games;
@@ -127,7 +128,7 @@ abstract contract GameState is Credits {
     mapping(bytes32 key => ClaimRecord) internal _claims;
     mapping(TaskId task => Docket) internal _dockets;
     /// @dev Waiting games by their place in the task's order: a game is played once `place - GAMES_AT_ONCE`
-    /// games were dismissed.
+    /// games were dismissed or dropped.
     mapping(TaskId task => mapping(uint256 place => GameId)) private _waiting;
 
     constructor(ITaskMarket market_, IStakeVault vault_, IArbiter arbiter_, ICommitments commitments_) {
@@ -325,8 +326,8 @@ abstract contract GameState is Credits {
 
     /// @dev Forwards the current call to the function of EVIDENCE with the move's name. Its parameters are
     /// the move's, with (program, trace root) instead of (game, head);
-    /// tests/toolchain/test_contract_interfaces.py compares them. The move reverts with whatever it reverts
-    /// with.
+    /// tests/toolchain/test_contract_interfaces.py compares them. If that function reverts, the move reverts
+    /// too, with the same error if there is one.
     function _proved(bytes4 selector, ClaimRecord storage claim) internal view returns (bytes memory) {
         return Address.functionStaticCall(
             address(EVIDENCE), bytes.concat(selector, _programOf(claim), claim.root, msg.data[FORWARDED:])
@@ -337,8 +338,8 @@ abstract contract GameState is Credits {
 
     /// @dev The solver is wrong or silent. Closes this game and makes every other game on the task moot. The
     /// reward goes to the game with priority on the segment, so nobody gains by repeating another's moves
-    /// slightly faster. If that game was dismissed, this game gets the reward, because the next in priority
-    /// is not recorded.
+    /// slightly faster. If that game was dismissed or dropped, this game gets the reward, because the next in
+    /// priority is not recorded. This game also gets it if no segment was selected.
     function _convict(GameId id, GameRecord storage record, Verdict verdict) internal {
         (TaskId task, address challenger) = (_taskOf(record), record.challenger);
         address rewarded = challenger;

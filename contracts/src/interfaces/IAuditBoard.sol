@@ -6,18 +6,18 @@ import {TaskId} from "../types/Ids.sol";
 import {Audit, Offer, PendingDraw, Registration, Seat} from "../types/Seats.sol";
 
 /// @title Registered verifiers, draws of seats, looks and jurors, and attestations.
-/// @notice A draw is requested before its beacon round is published, and depends on nothing that happens
-/// later. All draws form one queue, in the order of the requests. Only the first can be executed, by anyone,
-/// at any time after its round is published.
+/// @notice A draw is requested before its beacon round is published. It depends on nothing that happens
+/// later, except that it passes over an account that has left. All draws form one queue, in the order of the
+/// requests. Only the first can be executed, by anyone, at any time after its round is published.
 interface IAuditBoard {
     /// @notice The account can be drawn for tasks that are posted from now on.
     event Registered(address indexed account, uint8 level, Offer offer);
-    /// @notice The account takes no part in draws requested from now on. It can take its stake back after
-    /// `until`, once it has no seat.
+    /// @notice The account takes no part in draws that are requested in a later second. It can take its stake
+    /// back after `until`, once no seat binds it.
     event Resigned(address indexed account, uint64 until);
     /// @notice The account's stake is back in its free balance.
     event Left(address indexed account);
-    /// @notice The account is no longer suspended and can be drawn again.
+    /// @notice The account is no longer suspended and can be drawn again, unless it has resigned.
     event Resumed(address indexed account);
     /// @notice Draw `number` of the task (counted from 1) was requested for this beacon round. Level 0: a
     /// draw for the seats whose bits are set in `seats`. Levels 1 to 4: looks of that level, in the slots
@@ -46,15 +46,15 @@ interface IAuditBoard {
     /// registration per account.
     function register(uint8 level, Offer calldata offer) external;
 
-    /// @notice Takes the caller out of draws requested from now on.
+    /// @notice Takes the caller out of draws that are requested in a later second.
     function resign() external;
 
     /// @notice For an account that resigned: returns its stake to its free balance, once the unbonding period
-    /// is over and it has no seat.
+    /// is over and no seat binds it. No seat binds a suspended account.
     function quit() external;
 
     /// @notice For a suspended account: tops its stake up from its free balance and makes it eligible for
-    /// draws again.
+    /// draws again, unless it has resigned.
     function resume() external;
 
     // ------------------------------------------------------------------ draws
@@ -66,9 +66,10 @@ interface IAuditBoard {
     function askFirstDraw(TaskId task, uint256 verifiers) external returns (uint64 round);
 
     /// @notice Anyone: requests a new draw for the seats, or the looks, that are not attested and whose time
-    /// is over. A silent account is suspended and loses the fee of a seat and the draw fee. That draw fee
-    /// pays for the draw, unless an informed seat has left one. The escrow pays for at most 8 draws of a
-    /// task's seats. Looks still unattested after the third draw of their level are given up.
+    /// is over. A silent account is suspended and loses the fee of a seat and the draw fee. The draw fee of
+    /// the first silent account pays for the draw, unless an informed seat has left one. The escrow pays for
+    /// at most 8 draws of a task's seats. Looks still unattested after the third draw of their level, or in a
+    /// task that has had 255 draws, are given up.
     function redraw(TaskId task) external;
 
     /// @notice Anyone: executes the first draw of the queue, which must belong to the task.
@@ -163,9 +164,9 @@ interface IAuditBoard {
     /// no accusation is open.
     function requireAudited(TaskId task, uint256 verifiers) external view;
 
-    /// @notice Reverts unless a seat is empty that no draw can fill any more: the escrow has paid all its
-    /// draws, and no draw fee left by an informed seat remains. So nobody can end a task by emptying their
-    /// own seat.
+    /// @notice Reverts unless a seat is empty, the escrow pays for at least 8 draws (those of looks
+    /// included), and no draw fee left by an informed seat remains. So an account cannot end a task by
+    /// emptying its own seat.
     function requireVoidable(TaskId task) external view;
 
     /// @notice Start of the task's stall period: the time of the first draw, or of that draw's round while it

@@ -5,10 +5,11 @@ import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 
 /// @title Priority commitments to challenges with their bonds, and what a conviction pays to seats.
 /// @notice A party that finds a difference commits first, so that nobody can copy its challenge. It opens the
-/// commitment in a later block within the opening period, or loses the bond. After a conviction, every seat
-/// that had already spoken up, by a commitment or a game on one of its own segments or on none yet, can get
-/// back its bond and be paid the cost of a game and its fee out of the stake, regardless of who convicted and
-/// on which segment. So an accomplice of the solver who convicts first takes nothing from it.
+/// commitment in a later block within the opening period, or loses the bond. A seat speaks up by a commitment
+/// or a game on one of its own segments or on none yet. After a conviction, every seat that had already
+/// spoken up can get its bond back, and can be paid the cost of a game and its fee out of the stake. It does
+/// not matter who convicted, and on which segment. So an accomplice of the solver that convicts first takes
+/// nothing from such a seat.
 interface ICommitments {
     /// @notice A commitment to challenge the task was made; its bond is locked.
     event Committed(
@@ -50,8 +51,9 @@ interface ICommitments {
 
     /// @notice Anyone, after a conviction: pays the seat's account the cost of a game and its fee, because of
     /// a game that the account played. The game must be neither dismissed nor dropped, and be on a segment of
-    /// the seat or on none yet. Each amount is paid once per seat. Here and in `commit` and `openLate`, an
-    /// account's look counts as a seat; a fee already paid for its attestation is not paid again.
+    /// the seat or on none yet. Each amount is paid once per seat; a seat that has lost its lock is paid no
+    /// fee. Here and in `commit` and `openLate`, an account's look counts as a seat; a fee already paid for
+    /// its attestation is not paid again.
     function compensate(TaskId task, uint8 seat, GameId game) external;
 
     /// @notice Anyone, after a conviction: pays the fee to the account of a seat that has attested, has not
@@ -64,8 +66,8 @@ interface ICommitments {
     /// count.
     function bondOf(TaskId task, uint8 seat, address challenger) external view returns (uint256);
 
-    /// @notice Number of the task's bonds: those of commitments that are neither opened late nor forfeited,
-    /// and of their games unless dismissed.
+    /// @notice Number of the task's bonds: those of commitments that are neither opened nor forfeited, and
+    /// those of games that were neither dismissed nor dropped.
     function held(TaskId task) external view returns (uint32);
 
     /// @notice Last second at which seats can claim from the stake of a convicted task.

@@ -160,7 +160,7 @@ interface IDisputeGame {
     /// claimed `claimed`, but the result is `computed`.
     event Judged(GameId indexed game, uint32 n, uint64 element, uint64 claimed, uint64 computed);
     /// @notice Edge instruction `n` connects two unequal values: the solver stated `claimed` where the value
-    /// comes in, but `due` where it comes from.
+    /// comes in, but the value where it comes from is `due`, which the solver stated or the terms fix.
     event EdgeJudged(GameId indexed game, uint32 n, bytes32 claimed, bytes32 due);
     /// @notice The game is closed. `winner` is zero if the game was moot.
     event Ended(GameId indexed game, Verdict verdict, address winner);
@@ -362,9 +362,9 @@ interface IDisputeGame {
     /// second is too late.
     function timeOut(GameId game) external;
 
-    /// @notice Looks only: the solver has posted the step tree that `challenger` wanted, so its game ends. It
-    /// must be the challenger's turn, for at most `time` seconds and within its clock. `cost` of the bond
-    /// goes to the solver; the rest is returned.
+    /// @notice Looks only: the solver has posted the step tree that `challenger` wanted, so the challenger's
+    /// game ends. It must be the challenger's turn, within its clock, and its turns in the game together must
+    /// have taken at most `time` seconds. `cost` of the bond goes to the solver; the rest is returned.
     function drop(
         GameId game,
         TaskId task,

@@ -6,10 +6,10 @@ import {Leaf} from "../types/Openings.sol";
 
 /// @title How a seat or look may lose its lock: its salt was revealed, or its digest was not opened or is
 /// false.
-/// @notice Until looks are drawn, knowing a salt is worth half of the seat's lock, so an account cannot let
-/// others compute its digest without trusting them with that. After that, the account of each seat that is
-/// looked at opens its digest, and the looker compares. A look of level 1 repeats a segment of a seat; one of
-/// level n + 1 repeats the look of level n in its slot. `look` is 32 level + slot.
+/// @notice Until looks are drawn, knowing a salt is worth half of the seat's lock. So an account that lets
+/// others compute its digest must trust them with half of its lock. Once looks are drawn, the account of each
+/// seat that is looked at opens its digest, and the looker compares. A look of level 1 repeats a segment of a
+/// seat; one of level n + 1 repeats the look of level n in its slot. `look` is 32 level + slot.
 interface ILooks {
     /// @notice A place in the states of a segment: a chunk of a tensor of state `step`, 0 ... C. `turns` and
     /// `depth` name the chunk's leaf in the tensor's tree (audit.md section 6).
@@ -115,11 +115,12 @@ interface ILooks {
     /// @notice The look's account, once it has attested: "the seat or look I check has a different chunk here
     /// than the solver". The chunk is proved under the step tree that the solver posted. Locks `gameCost`
     /// until the accusation is closed. At most 5 accusations per look, one at a time.
-    /// @param game The caller's game that obtained the step tree, which is now dropped (`IDisputeGame.drop`);
-    /// 0 if there is none. Once per look, and before the caller's turns in the game have taken `moveTime`
-    /// together. A turn begins with the game's opening, its place among the games that are played, or the
-    /// step tree's post, whichever is latest. Later the caller may still accuse with 0, but the game costs
-    /// its bond.
+    /// @param game The caller's game that obtained the step tree. The game is now dropped
+    /// (`IDisputeGame.drop`). 0 if there is none. A look drops one game, in the caller's turn, and only while
+    /// the caller's turns in the game have taken at most `moveTime` together. A turn begins when the game
+    /// gets a place among the games that are played, when the step tree is posted, or with the latest move in
+    /// the game, whichever is latest. After that time the caller may still accuse with 0, but must play the
+    /// game on or lose its bond.
     /// @param salt The revealed salt.
     /// @param segmentRoot The revealed segment root.
     function accuse(
@@ -148,9 +149,9 @@ interface ILooks {
         bytes32[] calldata state
     ) external;
 
-    /// @notice The accused account, in time: the solver's commitment is false, and this game of the account,
-    /// which is blind or on that segment or an earlier one, is in progress. Until it ends, nobody can take
-    /// the lock because of this accusation.
+    /// @notice The accused account, in time: the solver's commitment is false, and this game of the account
+    /// is in progress. The game must be on that segment, on an earlier one, or on none yet. Until it ends,
+    /// nobody can take the lock because of this accusation.
     function contest(TaskId task, uint256 look, GameId game) external;
 
     /// @notice Anyone: the accusation was not answered in time. The accused account loses its lock; half goes
@@ -167,13 +168,14 @@ interface ILooks {
     /// @notice The block in which the account committed to inform; 0 if it has not, or has already informed.
     function committedIn(address informer, bytes32 commitment) external view returns (uint256);
 
-    /// @notice State of a look; all zero before the digest that it checks is opened.
+    /// @notice State of a look. Before the digest that it checks is opened, all but `dropped` is zero.
     function lookOf(TaskId task, uint256 look) external view returns (Look memory);
 
     /// @notice Number of the task's open accusations.
     function openAccusations(TaskId task) external view returns (uint256);
 
     /// @notice Last second for the latest answer, past or still due; 0 if there was no accusation. Challenges
-    /// are accepted until then, so that an accused account can contest, and the task does not end before.
+    /// are accepted until then, so that an accused account can contest. Before then the task can end only by
+    /// a conviction.
     function answersUntil(TaskId task) external view returns (uint64);
 }

@@ -28,7 +28,8 @@ interface IStakeVault {
 
     /// @notice Market, audit board, dispute game, commitments, looks and juries: only these may lock,
     /// release, pay, burn and slash. Zeros before `initialise`. Game and commitments share their locks,
-    /// because a bond is locked by one and ends in the other. Audit board, looks and juries share theirs too.
+    /// because the commitments lock a bond and the game may release, pay or burn it. Audit board, looks and
+    /// juries share theirs too.
     function modules() external view returns (address[6] memory);
 
     /// @notice The ERC-20 token in whose units all amounts are given.

@@ -85,8 +85,8 @@ interface ITaskMarket {
         /// looks a look's fee, without looks a seat's fee.
         uint256 leastFee;
         /// Most seconds from a seat's draw to the task's end if every draw finds accounts, all attest, and
-        /// nobody challenges or claims: challengePeriod, plus four times attestPeriod with looks. Excludes
-        /// waiting for draws.
+        /// nobody challenges, accuses or claims: challengePeriod, plus four times attestPeriod with looks.
+        /// Excludes waiting for draws.
         uint256 period;
         /// K: the segments that those of a seat are drawn from.
         uint32 segments;
@@ -245,7 +245,7 @@ interface ITaskMarket {
 
     /// @notice Juries only: a jury found that data of the submitted task are withheld. The claimant gets
     /// `auditFee` and a draw fee out of the stake. A further part burns, so that a sixteenth of the stake,
-    /// rounded down, is taken in all. The task is Unpaid for as long as after `stall`.
+    /// rounded down, is taken in all. The task becomes Unpaid, for the same time as after `stall`.
     function withheld(TaskId task, address claimant) external;
 
     /// @notice AuditBoard only: pays the account of an attested look its fee, that of one segment.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title Cost of answering one demanded node, in gas and in bytes of calldata: dispute.md section 6.
-/// @notice Gas of whole transactions under the rules of Prague, as upper bounds: the answer that gives the
-/// solver its first credit (17,100 more than any other), with no zero bytes in hashes and data.
+/// @title Cost of answering one demanded node, in gas and in bytes of the transaction: dispute.md section 6.
+/// @notice Upper bounds on the gas of whole transactions under the rules of Prague. They hold for the answer
+/// that gives the solver its first credit, which costs 17,100 more than any other, and for hashes and data
+/// without zero bytes.
 /// contracts/test/dispute/AnswerGas.t.sol measures them.
 library Answers {
     /// @notice Gas of an inner node, including its 16 descendants.
@@ -25,8 +26,8 @@ library Answers {
     /// @notice 16 hashes, four levels down.
     uint256 private constant DESCENDANTS = 16 * 32;
 
-    /// @notice Gas of one answer to a demand of `count` nodes: a leaf of `leafBytes` bytes, or an inner node
-    /// for 0.
+    /// @notice Gas of one answer to a demand of `count` nodes. The answered node is a leaf of `leafBytes`
+    /// bytes, or an inner node if `leafBytes` is 0.
     function gasOf(uint256 count, uint256 leafBytes) internal pure returns (uint256) {
         uint256 alone = leafBytes == 0 ? INNER_GAS : LEAF_GAS + BYTE_GAS * leafBytes;
         return alone + NAMED_GAS * count;

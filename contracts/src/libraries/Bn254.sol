@@ -35,7 +35,7 @@ library Bn254 {
         return (points[0], points[1]);
     }
 
-    /// @notice Whether e(signature, G2) = e(hash, key), for points of G1 and a key that `isKey`.
+    /// @notice Whether e(signature, G2) = e(hash, key), for points of G1 and a key for which `isKey` is true.
     function isSigned(uint256[2] memory signature, uint256 hashX, uint256 hashY, uint256[4] memory key)
         internal
         view
@@ -62,8 +62,8 @@ library Bn254 {
         return done && words[0] == 1;
     }
 
-    /// @notice Whether `key` (x1, x0, y1, y0) is a point of G2 other than infinity: the precompile refuses
-    /// anything else, and e(G1, infinity) is 1.
+    /// @notice Whether `key` (x1, x0, y1, y0) is a point of G2 other than infinity. The precompile refuses
+    /// anything that is not a point of G2, and e(G1, infinity) is 1.
     function isKey(uint256[4] memory key) internal view returns (bool) {
         uint256[6] memory words = [uint256(1), 2, key[0], key[1], key[2], key[3]];
         bool done;

@@ -78,8 +78,8 @@ library Digests {
     }
 
     /// @notice The root of the tree that contains the leaf or node `node`, from its siblings upwards.
-    /// @param turns Bit i: sibling i is on the left. Nothing binds the size of a tree here: leaf and siblings
-    /// determine the place.
+    /// @param turns Bit i: sibling i is on the left. The size of the tree is not checked here: `turns` and
+    /// `depth` alone name the place.
     /// @param depth Number of siblings.
     function fold(bytes32 node, uint256 turns, uint256 depth, bytes32[] calldata path)
         internal

@@ -5,8 +5,8 @@ pragma solidity 0.8.37;
 library Fees {
     /// @notice Most draws of a task's seats that its escrow pays for, including the first.
     uint8 internal constant ESCROW_DRAWS = 8;
-    /// @notice Further draws that the escrow pays for if there are looks: one for each level, which picks its
-    /// looks.
+    /// @notice Further draws that the escrow pays for if there are looks: enough for one draw of each level,
+    /// which picks the level's looks.
     uint8 internal constant LOOK_DRAWS = 4;
 
     /// @notice Payment of an attested seat.

@@ -27,7 +27,7 @@ library Fixed {
     // ------------------------------------------------------------------ rows and exponents
 
     /// @notice Exponent of a group whose largest |x| has these bits (sign ignored): max(-95, (bits >> 23) -
-    /// 126).
+    /// 126), or the sentinel for an infinity or a NaN.
     function exponentOf(uint32 largest) internal pure returns (int32) {
         uint32 magnitude = largest & Float32.MAGNITUDE;
         if (magnitude >= Float32.INFINITY) return SENTINEL;
@@ -55,9 +55,10 @@ library Fixed {
     }
 
     /// @notice m_p(x) as i32: `toI32(rint(scale(x, p - e)))`, 0 under the sentinel and for NaN.
-    /// @dev For an honest e (the exponent of a group that contains x) this is one exact scaling and one rint.
-    /// For any other e the scaling rounds once, like Float32.scale, and the cast saturates: defined for every
-    /// e.
+    /// @dev For an honest e (the exponent of a group that contains x) this is one scaling and one rint. The
+    /// scaling is exact unless x 2^(p - e) is below the least normal f32; then rint gives 0. For any other e
+    /// the scaling rounds once, like Float32.scale, and the cast saturates. So the result is defined for
+    /// every e.
     function quantise(uint32 x, int32 e, int32 p) internal pure returns (int32) {
         return e == SENTINEL ? int32(0) : Float32.toI32(Float32.scale(x, int64(p) - int64(e)));
     }
@@ -99,9 +100,9 @@ library Fixed {
     }
 
     /// @dev The sum over the first `length` bytes, a multiple of 32, modulo 2^64. Every element is taken as u
-    /// = x + 2^31, which is not negative, so a shift alone extracts it from a word: sum x y = sum u v - 2^31
-    /// (sum u + sum v) + n 2^62. `sums` adds up fewer than 2^32 numbers below 2^32 in each of its four 64-bit
-    /// lanes.
+    /// = x + 2^31, which is not negative, so masks and shifts extract it from a word without a sign
+    /// extension: sum x y = sum u v - 2^31 (sum u + sum v) + n 2^62. `sums` adds up fewer than 2^32 numbers
+    /// below 2^32 in each of its four 64-bit lanes.
     function _dotWords(bytes calldata x, bytes calldata y, uint256 length)
         private
         pure
@@ -224,8 +225,8 @@ library Fixed {
         value = BytesLanes.u32At(x, index);
     }
 
-    /// @dev NaN and the index of the first one. Otherwise the largest value (+0 if both zeros occur) and
-    /// index 0, which means nothing.
+    /// @dev If the block has a NaN: NaN and the index of the first one. Otherwise the largest value (if that
+    /// is a zero and both zeros occur, +0) and index 0, which means nothing.
     function _largest(bytes calldata x) private pure returns (uint32, uint256) {
         _requireWhole(x, 4);
         if (x.length == 0) revert BlockEmpty();

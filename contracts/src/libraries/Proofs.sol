@@ -54,9 +54,9 @@ library Proofs {
         _requireHash(root, size, index, Rfc9162.leafHash32(leaf.value), leaf.path);
     }
 
-    /// @notice Requires the 32-byte leaf `index` of a tree, given the proved leaf `anchor`. Its path ends
-    /// below the node that the anchor's path names as a sibling, so neighbouring leaves need few hashes. The
-    /// same leaf again needs no path.
+    /// @notice Requires the 32-byte leaf `index` of a tree, given the proved leaf `anchor`. The path in
+    /// `leaf` leads only up to a node whose hash the anchor's path has as a sibling, so neighbouring leaves
+    /// need few hashes. The same leaf again needs no path.
     function requireBeside(uint64 size, uint64 anchor, Leaf calldata proved, uint64 index, Leaf calldata leaf)
         internal
         view

@@ -12,7 +12,8 @@ import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 library Refusals {
     // ------------------------------------------------------------------ who
 
-    /// @notice Only `due` may do this; `caller` tried.
+    /// @notice Only `due` may do this; `caller` tried. For `IDisputeGame.drop`: the game is not played by
+    /// `caller`, or it is on another task or segment.
     error NotAllowed(address due, address caller);
     /// @notice `caller` is not one of the vault's modules.
     error NotModule(address caller);
@@ -49,7 +50,8 @@ library Refusals {
     error UnknownTask(TaskId task);
     /// @notice This cannot be done while the task is in status `status`.
     error WrongStatus(TaskId task, ITaskMarket.Status status);
-    /// @notice Too late: this was possible until `until`.
+    /// @notice Too late: this was possible until `until`. A challenge was possible until
+    /// `ILooks.answersUntil` if that was later.
     error TooLate(uint64 until, uint256 time);
     /// @notice Too early: this is possible after `until`.
     error TooEarly(uint64 until, uint256 time);
@@ -93,7 +95,7 @@ library Refusals {
     error NotRegistered(address account);
     /// @notice The account has not resigned.
     error NotResigned(address account);
-    /// @notice The account has a seat: its stake is bound until the task is over and the seat is released.
+    /// @notice The account has a seat, look or jury seat, which binds its stake until the seat is released.
     error HasSeat(address account);
     /// @notice The account is not suspended.
     error NotSuspended(address account);
@@ -129,7 +131,7 @@ library Refusals {
     error LooksDrawn(TaskId task);
     /// @notice The task has seats or looks that have not attested, a pending draw, or open accusations.
     error NotAudited(TaskId task);
-    /// @notice There is no such look, or nobody was found for it.
+    /// @notice There is no such look, or it has no account: nobody was found, or the account was silent.
     error NoLook(TaskId task, uint256 look);
     /// @notice The seat or look that this look checks was already revealed.
     error AlreadyRevealed(TaskId task, uint256 look);
@@ -192,7 +194,8 @@ library Refusals {
     error WrongPhase(IDisputeGame.Phase due, IDisputeGame.Phase given);
     /// @notice The solver is to move: it must answer with a claim, a demanded node or a split.
     error NotYourTurn();
-    /// @notice The game waits until an earlier game on its task is dismissed. No clock runs in it.
+    /// @notice The game waits until enough earlier games on its task are dismissed or dropped. No clock runs
+    /// in it.
     error GameWaits(GameId game);
     /// @notice The move was made for a different state of the game: read the state again.
     error WrongHead(bytes32 due, bytes32 given);
@@ -201,7 +204,7 @@ library Refusals {
 
     /// @notice The caller has already made this commitment.
     error AlreadyCommitted(bytes32 commitment);
-    /// @notice The caller has not made this commitment, or has used it up.
+    /// @notice The account has not made this commitment for this task, or it was used up or forfeited.
     error NotCommitted(bytes32 commitment);
     /// @notice The task was not convicted, so nobody has a claim on its stake.
     error NotConvicted(TaskId task);
@@ -244,17 +247,19 @@ library Refusals {
     error WrongCount(uint256 due, uint256 given);
     /// @notice The instruction must have opcode `due`; it has `given`.
     error WrongOpcode(uint16 due, uint16 given);
-    /// @notice The instruction has no such operand, result or attribute.
+    /// @notice The instruction has no such operand or result, or an `output` has not exactly one operand.
     error Malformed();
     /// @notice The element is in chunk `due`, not `given`.
     error WrongChunk(uint64 due, uint32 given);
 
     // ------------------------------------------------------------------ demands and splits
 
-    /// @notice More than `limit` were given: nodes of a demand, demands of a game, accusations of a look, or
-    /// levels of a walk. Or a demand names no node.
+    /// @notice There may be at most `limit`: nodes of a demand, demands of a game, levels of a walk,
+    /// accusations of a look, or games that a look drops. For the last two, `given` is the number so far. Or
+    /// a demand names no node.
     error LimitReached(uint256 limit, uint256 given);
-    /// @notice The given data do not hash to the demand or selection that the game keeps.
+    /// @notice The given data do not hash to the demand or selection that the game keeps, or to the
+    /// instruction or words of that selection.
     error WrongPreimage(bytes32 due, bytes32 given);
     /// @notice The node was already answered, or was not demanded.
     error NotDemanded(uint8 index);

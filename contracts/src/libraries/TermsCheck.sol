@@ -37,8 +37,8 @@ library TermsCheck {
     /// @notice A rate of 100 %, in hundredths of a percent, and the period that rates refer to.
     uint256 internal constant RATE_OF_ALL = 10_000;
     uint256 internal constant YEAR = 365 days;
-    /// @notice Bytes per second, 4 MiB, that every party's connection must carry: no task requires fetching
-    /// or serving more.
+    /// @notice Bytes per second, 4 MiB, that a seat's connection must carry: states are small enough that a
+    /// seat can fetch those that it needs in time at this rate.
     uint256 internal constant LINE = 1 << 22;
     /// @notice Longest address of a bundle, in bytes.
     uint256 internal constant MAX_BUNDLE_LENGTH = 1_024;
@@ -69,11 +69,11 @@ library TermsCheck {
         uint256 least = uint256(parameters.drawDelay) + parameters.stallPeriod;
         _within("unbondingPeriod", parameters.unbondingPeriod, least, type(uint32).max);
         _within("stakeUnit", parameters.stakeUnit, 1, MAX_LOCK >> MAX_LEVEL);
-        // So any registration covers it.
+        // At most a unit, so any registration covers the draw fee.
         _within("drawFee", parameters.drawFee, 0, parameters.stakeUnit);
-        // With the shortest clock, the greatest stake has room for the least bond, which is at most a quarter
-        // of it. Of that quarter, the game's cost takes an eighth, and the cost of capital (4 x clock / year
-        // x rate of the stake) at most half.
+        // A bond is at most a quarter of the stake. With the shortest clock, a quarter of the greatest stake
+        // has room for the least bond: twice the least cost of a game takes at most an eighth of that
+        // quarter, and the cost of capital (4 x clock / year x rate of the stake) at most half.
         _within("gameFloor", parameters.gameFloor, 1, MAX_LOCK >> 6);
         _within(
             "capitalRate", parameters.capitalRate, 0, Math.min(RATE_OF_ALL, RATE_OF_ALL * YEAR / (32 * clock))

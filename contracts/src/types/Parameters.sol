@@ -9,8 +9,9 @@ pragma solidity 0.8.37;
 struct Parameters {
     // -------- times
     // ---- slot 0
-    /// Shortest and longest bidding, training, challenge and attestation period. minPeriod is also the
-    /// shortest extension and move time, maxPeriod the longest replay allowance.
+    /// minPeriod is the shortest bidding, training and attestation period, extension and move time. maxPeriod
+    /// is the longest bidding, training, challenge and attestation period and replay allowance. `TermsCheck`
+    /// has further bounds.
     uint32 minPeriod;
     uint32 maxPeriod;
     /// Shortest and longest clock of a game. A challenge period leaves at least one minClock to commit to a

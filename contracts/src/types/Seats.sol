@@ -30,8 +30,8 @@ struct Registration {
     address account;
     /// When it resigned; 0 before.
     uint40 resignedAt;
-    /// Only draws that were requested later than this can find the account. All ones while it has a seat or
-    /// is suspended, and once it has left.
+    /// Only draws that were requested later than this can find the account. All ones while a seat, look or
+    /// jury seat binds the account or it is suspended, and once it has left.
     uint40 freeSince;
     /// k: its stake is 2^k units, and its weight in a draw is 2^k.
     uint8 level;
@@ -77,14 +77,14 @@ struct Audit {
     uint8 draws;
     /// Number of seats that are attested.
     uint8 attested;
-    /// A draw was requested, and was neither executed nor cancelled by `lapse`.
+    /// A draw was requested, and was neither executed while the task was Submitted nor cancelled by `lapse`.
     bool pending;
     /// Number of draws that the escrow pays for: the first draw, the redraws of seats that neither a silent
     /// account nor a purse pays, and the draws that pick looks.
     uint8 escrowDraws;
-    /// Level of the latest looks that were requested. 0 before that, and again if an informer emptied a seat
-    /// before the first looks were drawn. A look of level 1 repeats a segment of a seat; one of level n + 1
-    /// repeats a look of level n.
+    /// Level of the latest looks that were requested, 0 before that. If an informer empties a seat before the
+    /// first looks are drawn, it is 0 again once their draw is executed or lapses. A look of level 1 repeats
+    /// a segment of a seat; one of level n + 1 repeats a look of level n.
     uint8 level;
     /// Number + 1 of the seat or look whose claim a jury is to judge; 0 if there is none.
     uint8 claimant;

@@ -35,9 +35,9 @@ struct Terms {
     // ---- slot 6: what a conviction pays at once
     /// Paid to the submitter out of the stake on top of its escrow; at most the budget.
     uint128 restitution;
-    /// R: paid to the challenger with priority on the convicted segment, whichever game convicts; if that
-    /// game was dismissed or no segment was selected, to the challenger that convicts. At most an eighth of
-    /// the stake.
+    /// R: paid to the challenger whose game has priority on the convicted segment, whichever game convicts.
+    /// If the game with priority was dismissed or dropped, or if no segment was selected, R is paid to the
+    /// challenger that convicts. At most an eighth of the stake.
     uint128 reward;
     // ---- slot 7: what seats are paid
     /// Paid for each segment of an attested seat, and for an attested look. Also the bond of a claim of
@@ -57,7 +57,8 @@ struct Terms {
     /// Challenges are accepted from the submission until this long after the first draw, and longer after
     /// later draws (`ITaskMarket.drawn`).
     uint32 challengePeriod;
-    /// Attestations are due this long after the latest draw was executed.
+    /// Attestations are due this long after the latest draw was executed, or after the latest verdict of a
+    /// jury.
     uint32 attestPeriod;
     // ---- slot 9, 48 bits are free
     /// Bidding stays open for at least this long after every bid (libraries/Bids.sol).
