@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from protocol.capture import CaptureError
@@ -17,7 +16,7 @@ from protocol.capture.lowering.ops.operands import f32
 from protocol.capture.lowering.rules import RULES
 from protocol.capture.lowering.views import View
 from protocol.capture.result import Report
-from tests.unit.capture.steps import DATASET, captured, cross_entropy
+from tests.unit.capture.steps import captured, cross_entropy
 
 aten = torch.ops.aten
 

@@ -270,7 +270,9 @@ def test_tensors_of_other_types_and_arguments_without_a_rule_are_refused() -> No
 def test_a_loss_without_the_model_and_unusable_metrics_are_refused() -> None:
     (problem,) = refused(Head(), lambda _, batch: batch["x"].mean())
     assert "does not depend on a trainable parameter" in problem.what
-    (problem,) = refused(Head(), lambda model, batch: (cross_entropy(model, batch), {"loss": batch["x"].mean()}))
+    (problem,) = refused(
+        Head(), lambda model, batch: (cross_entropy(model, batch), {"loss": batch["x"].mean()})
+    )
     assert "called loss" in problem.what
     (problem,) = refused(
         Head(), lambda model, batch: (cross_entropy(model, batch), {"count": (batch["y"] == 1).sum()})

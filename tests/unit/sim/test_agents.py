@@ -85,9 +85,7 @@ def test_who_does_not_look_does_not_know(kind: type[Verifier]) -> None:
         hit = seats().hit
         # In SEEN, the entries with a hit and those without have the same order.
         alike = [(part[hit] == part[~hit]) for part in check]
-        assert (
-            np.logical_and.reduce(alike) | check.replays[hit] | check.replays[~hit]
-        ).all()
+        assert (np.logical_and.reduce(alike) | check.replays[hit] | check.replays[~hit]).all()
 
 
 def test_the_thrifty_stop_where_gas_and_replays_cost_more_than_fee_and_silence() -> None:
