@@ -156,9 +156,10 @@ class OneAtATime:
 
 
 class Budget:
-    """Limits the bytes of answers that are held in memory while they are sent: at most `most` together, or a
-    single larger answer. A share of the server (`http_shares`) has at most 1/`SHARES` of that, or a single
-    larger answer; only the first limit applies to clients without a share. For one thread.
+    """Limits the bytes of answers that are held in memory while they are sent. All answers together have at
+    most `most` bytes, and those to one share of the server (`http_shares`) at most `most` / `SHARES`. Clients
+    without a share have only the first limit. An answer that exceeds a limit is accepted if no other answer
+    counts for this limit. Must be used by one thread only.
     """
 
     def __init__(self, most: int = 1 << 30) -> None:

@@ -293,7 +293,7 @@ class Database(NodeDatabase):
         return [_challenge(row) for row in rows]
 
     def challenge(self, task: int, seat: int) -> Challenge | None:
-        """The challenge of a task by a seat, a look or NO_SEAT; None if there is none."""
+        """The challenge of a task, or None. `seat` is the number of a seat or look, or NO_SEAT."""
         return next((row for row in self.all_challenges(task) if row.seat == seat), None)
 
     def put_challenge(self, challenge: Challenge) -> None:

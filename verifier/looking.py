@@ -80,7 +80,8 @@ def asks(context: Context, seen: Observation) -> Iterator[Job]:
     """Jobs that ask for the solver's step tree if one of our looks has found a root other than the revealed
     one.
 
-    They ask only while the task is submitted, because nobody can be accused later. Raises ChainError.
+    They ask only while the task's status is SUBMITTED, because nobody can be accused after that. Raises
+    ChainError.
     """
     if seen.view.status is not TaskStatus.SUBMITTED:
         return

@@ -159,8 +159,9 @@ class Replayer:
         return digests
 
     def roots(self, committed: Committed) -> Sequence[bytes]:
-        """The roots r_0 … of a commitment that was found equal. They are the roots that a source serves now
-        or served earlier. If there are none, our own run is completed, and the roots are taken from it.
+        """The roots r_0 … of a commitment that was found equal to our replays. They are the roots that a
+        source serves now or served earlier. If no source has served them, our own run is completed, and the
+        roots are taken from it.
         """
         served = self._segment_roots(committed)
         if served is not None:

@@ -178,7 +178,7 @@ class Following:
         return short
 
     def segments(self, task: int, seat: int) -> Sequence[int]:
-        """The segments of a seat or look."""
+        """The segments of the seat or look with the number `seat`."""
         return self._client.audit.segments(task, seat)
 
     def segments_per_seat(self, _task: int) -> int:

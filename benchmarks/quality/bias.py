@@ -51,8 +51,8 @@ def tail_words(px: int, py: int, tokens: int = 65_536) -> float:
     """Signed error of rare words' gradients near the optimum of a unigram model, relative to the sum of the
     gradients' positive terms.
 
-    The true gradient is nearly 0, because every token adds the word's probability, and each occurrence of the
-    word subtracts 1.
+    Every token adds the word's probability to the gradient, and each occurrence of the word subtracts 1. Near
+    the optimum these nearly cancel, so the true gradient is nearly 0.
     """
     seen = torch.tensor([1, 2, 3])
     g = torch.Generator().manual_seed(1)

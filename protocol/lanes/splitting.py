@@ -269,7 +269,7 @@ def _trained(captured: CapturedStep, given: Sequence[str] | None) -> tuple[str, 
 
 
 def _length(count: int, block: int) -> int:
-    """`count` rounded up to whole groups."""
+    """`count` rounded up to a multiple of `SHARED` blocks of `block` numbers."""
     whole = SHARED * block
     return -(-count // whole) * whole
 

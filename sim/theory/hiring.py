@@ -17,8 +17,8 @@ def hiring_price(*, floors: Sequence[int], draw_fee: int) -> int:
     """Return the cost of tasks that bind all accounts: one fee per account, and one draw per task. `floors`
     are the accounts' least fees.
 
-    A task has at most 32 seats, all at one fee, so each task here binds only accounts with the same fee. The
-    accounts attest, because there is almost nothing to replay, and the escrow pays them. Gas is extra.
+    A task has at most 32 seats, all at one fee, so each task here binds only accounts with the same fee.
+    There is almost nothing to replay, so the accounts attest, and the escrow pays them. Gas is extra.
     """
     classes: dict[int, int] = {}
     for floor in floors:

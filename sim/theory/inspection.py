@@ -252,10 +252,10 @@ def gain_against_cheater(duty: Duty, *, hit: float, verifiers: int, found: float
 
 
 def least_attestation_fee(*, cost: float) -> float:
-    """Return k, the least fee with which a verifier that replays does not lose by taking part.
+    """Return the least fee with which a verifier that replays does not lose by taking part: k, the cost.
 
-    Fees fill the seats, but do not induce replays while a copied attestation earns the same fee
-    (`cheating_rate`).
+    Fees fill the seats. They do not induce replays as long as a copied attestation earns the same fee; see
+    `cheating_rate`.
     """
     return number("cost", cost, 0)
 

@@ -1,5 +1,6 @@
-"""Fixtures with chains. Most tests of a file share one anvil, with everything deployed once (`chain`), and
-each starts from the same state. `arena` is one chain for a file, `scene` one for each test.
+"""Fixtures with chains. With `chain`, the tests of a file share one anvil: everything is deployed once, and
+each test starts from the same state. With `arena`, they share one chain whose state stays from test to test.
+With `scene`, each test has a separate chain.
 """
 
 from __future__ import annotations

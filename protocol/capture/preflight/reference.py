@@ -142,7 +142,7 @@ def by_torch(
 
 
 def in_type(value: Any, dtype: torch.dtype) -> Any:
-    """A tensor of floats in another type; anything else unchanged."""
+    """A tensor of floats converted to `dtype`; anything else unchanged."""
     return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
 
 

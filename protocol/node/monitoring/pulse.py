@@ -50,7 +50,7 @@ class Pulse:
         self.block, self.block_time, self.answered = block, block_time, now
 
     def loop_age(self, now: float) -> float:
-        """Seconds since the last turn, or since the start."""
+        """Seconds since the last turn, or since the loop's start if there was no turn yet."""
         return now - (self.began if self.turned is None else self.turned)
 
     @property
@@ -59,7 +59,7 @@ class Pulse:
         return START_SECONDS if self.turned is None else max(LEAST_SECONDS, PERIODS * self.period)
 
     def is_alive(self, now: float) -> bool:
-        """Whether the last turn of the loop, or its start, is recent enough (`loop_limit`)."""
+        """Whether `loop_age` is at most `loop_limit`."""
         return self.loop_age(now) <= self.loop_limit
 
     def rpc_age(self, now: float) -> float:

@@ -157,8 +157,8 @@ def mean_pool_grad(
     include_padding: bool,
     **sliding: int,
 ) -> Value:
-    """The gradient of x [N, C, height, width]: for each element, the sum of g / (number of terms) over its
-    windows.
+    """The gradient of the pooled x [N, C, height, width]. For each element of x, it is the sum over the
+    windows that contain the element: g of the window, divided by the number of terms of its mean.
     """
     s = Sliding(**sliding)
     each = b.div(g, _terms(b, s, divisor, include_padding, height, width))

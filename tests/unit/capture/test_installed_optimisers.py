@@ -1,4 +1,4 @@
-"""Optimisers of an installed package: a count in their classes is refused, a cache is not."""
+"""Optimisers of an installed package. One that counts in its class is refused; one with a cache is not."""
 
 from __future__ import annotations
 

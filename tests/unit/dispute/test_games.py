@@ -49,7 +49,7 @@ def halves() -> Program:
 
 
 def outer() -> Program:
-    """`halves` with the factor 1/2."""
+    """A program that calls `halves` with the factor 1/2."""
     b = Builder("outer")
     x = b.input(ROW)
     for result in b.call(halves(), b.f32(0x3F000000), x):
