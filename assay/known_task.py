@@ -43,10 +43,11 @@ class KnownTask:
         this number, even if its post is not on the chain now. If the home folder has noted no such task, it
         is the task that has the number now.
 
-        Raises ChainError as in `read`. Raises AnotherTask if the noted task no longer has the number. The new
-        numbers are then noted (`_moves`), and mean the same tasks from then on. There is one exception. If
-        the task's new number was not found or is already noted, the error would say nothing new. If another
-        task of the home folder also has the old number now, this other task is returned instead.
+        Raises ChainError as in `read`, and AnotherTask as in `view` if the noted task does not have the
+        number now. If the new numbers were found (`_moves`), they are then noted, and mean the same tasks
+        from then on. There is one exception. If the task's new number was not found or is already noted, the
+        error would say nothing new. If another task of the home folder also has the old number now, this
+        other task is returned instead.
         """
         noted = notes.posted(home, client, number)
         if noted is None:

@@ -48,9 +48,9 @@ class GameStatus:
 
 @dataclass(frozen=True)
 class SeatStatus:
-    """One seat or look. `account` is None if no account has it: nobody was found for it, or its salt was
-    shown. `caught` says whether its lock is lost. `seconds_left` is None once nothing more is awaited from
-    the seat or look.
+    """One seat or look. `account` is None if no account has it now: nobody was found for it, its account was
+    silent and the next draw is not executed yet, or its salt was shown. `caught` says whether its lock is
+    lost. `seconds_left` is None once nothing more is awaited from the seat or look.
     """
 
     seat: int

@@ -4,10 +4,10 @@ re-organisation replaces the conviction, the claims begin again. If the convicti
 collected, this is also noted in the database.
 
 A seat gets the game's cost, and the seat's fee if that is still owed, for a game in which its account was the
-challenger. The game must be on one of the seat's segments or on none yet. It must not have been dropped, and the
-challenger must not have lost it by silence. Without such a game, an attested seat gets the seat's fee alone,
-unless it has the convicted segment, has lost its lock, or is a look. For a commitment that was opened late,
-the opening itself pays (`challenge_commitment`).
+challenger. The game must be on one of the seat's segments or on none yet. It must not have been dropped, and
+the challenger must not have lost it by silence. Without such a game, an attested seat gets the seat's fee
+alone, unless it has the convicted segment, has lost its lock, or is a look. For a commitment that was opened
+late, the opening itself pays (`challenge_commitment`).
 """
 
 from __future__ import annotations

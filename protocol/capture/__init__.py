@@ -14,10 +14,10 @@ stage imports only the stages listed above it:
     result       the step program with all the tensors that it runs on
     preflight    the step traced again, and compared with torch on a few batches
 
-`pipeline` runs the stages in this order, with three exceptions. The second trace of the preflight follows the
-first trace directly. The updates and the tables of rates are made before the roles of contractions are found.
-The instructions of the graph and of the update are written only when `assembly` calls `lowering` and
-`optimisers`.
+`pipeline` runs the stages in this order, with these main exceptions. The second trace of the preflight
+follows the first trace directly. The updates and the tables of rates are made before the roles of
+contractions are found. The instructions of the graph and of the update are written only when `assembly` calls
+`lowering` and `optimisers`.
 
 All stages share `errors`, `types` (the types of torch and of programs) and `streams` (of random numbers). If
 a stage has a module `checks`, this module holds the stage's refusals, with the messages and remedies that the

@@ -303,7 +303,7 @@ def _bounds_of_shared(
     phases: Sequence[Phase], traced: Sequence[TracedStep | None], data: _Data, told: _Options
 ) -> dict[int, dict[str, Interval]]:
     """Bounds of the integer buffers that more than one phase writes. There is one mapping for each phase that
-    could be traced, by the phase's place. Its bounds hold whenever this phase acts.
+    could be traced, by the phase's place. Its bounds hold whenever this phase begins to act.
     """
     whole = {place: step for place, step in enumerate(traced) if step is not None}
     units = [_units(step, told) for step in whole.values()]

@@ -165,10 +165,11 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A seat, look or juror of a task (Seats.sol), by its number. `account` is NOBODY if nobody was found, or
-    if the seat's salt was shown. `until` is the last second for the attestation; an empty seat can be drawn
-    again afterwards. `registration` is the number of the account's registration. `caught` is whether the
-    seat's lock is lost, because of a look or a missing opening. A caught account is paid no fee.
+    """A seat, look or juror of a task (Seats.sol), by its number. `account` is NOBODY if nobody was found,
+    if its account was silent and the next draw is not executed yet, or if the seat's salt was shown. `until`
+    is the last second for the attestation; an empty seat can be drawn again afterwards. `registration` is the
+    number of the account's registration. `caught` is whether the seat's lock is lost, because of a look or a
+    missing opening. A caught account is paid no fee.
     """
 
     number: int

@@ -237,7 +237,7 @@ class Lane:
 
     def _keep(self, number: int, state: State) -> None:
         """Put a state on the shelf and announce it. After that, the round is not trained again, unless the
-        shelf has lost tensors of the state.
+        shelf has lost the announcement or tensors of the state.
         """
         step = self.job.lanes.inner
         count = len(step.state)

@@ -56,8 +56,8 @@ library Fixed {
 
     /// @notice m_p(x) as i32: `toI32(rint(scale(x, p - e)))`, 0 under the sentinel and for NaN.
     /// @dev For an honest e (the exponent of a group that contains x) this is one scaling and one rint. The
-    /// scaling is exact unless x 2^(p - e) is below the least normal f32; then rint gives 0. For any other e
-    /// the scaling rounds once, like Float32.scale, and the cast saturates. So the result is defined for
+    /// scaling is exact unless |x| 2^(p - e) is below the least normal f32; then rint gives 0. For any other
+    /// e the scaling rounds once, like Float32.scale, and the cast saturates. So the result is defined for
     /// every e.
     function quantise(uint32 x, int32 e, int32 p) internal pure returns (int32) {
         return e == SENTINEL ? int32(0) : Float32.toI32(Float32.scale(x, int64(p) - int64(e)));

@@ -6,9 +6,10 @@ import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 /// @title IEEE-754 binary32 on bit patterns: arithmetic.md section 2.
 /// @notice An f32 is a `uint32` with its bits. The operations are total: they are defined for every bit
 /// pattern, round to nearest even, keep subnormals, give 0x7fc00000 for every NaN result, and never revert.
-/// @dev A finite value is `(-1)^sign * mantissa * 2^exponent` with an unbounded integer mantissa. The
-/// arithmetic operations and those with powers of two produce an exact (or sticky) triple of this form; only
-/// `round` drops bits of it. The operations that round to integers drop bits themselves.
+/// @dev A finite value is `(-1)^sign * mantissa * 2^exponent` with an unbounded integer mantissa. Sums,
+/// products, quotients, roots, casts from integers and scalings by powers of two produce an exact (or
+/// sticky) triple of this form; only `round` drops bits of it. The operations that round to integers drop
+/// bits themselves.
 library Float32 {
     uint32 internal constant NAN = 0x7fc00000;
     uint32 internal constant INFINITY = 0x7f800000;

@@ -1,7 +1,8 @@
 """Bounds of the integer buffers that a step writes, such as counters. The bounds hold over all steps of a task.
 
 The bounds of several buffers are widened together. `ranges` decides which buffers these are. They are either
-buffers that only one phase writes, equally often in each step, or all buffers that several phases write.
+buffers that one and the same phase alone writes, equally often in each step, or all buffers that several
+phases write.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from torch.fx import Node
 
 @dataclass(frozen=True)
 class Interval:
-    """All integers from `low` to `high`, as the bounds of a tensor's elements. If all elements were taken
-    unchanged from the dataset, from constants or from numbers in the code, `drawn` holds these sources:
-    tensors (as nodes) and numbers. Otherwise, for example if elements were computed, `drawn` is None.
+    """All integers from `low` to `high`, as the bounds of a tensor's elements. If `drawn` is not None, all
+    elements were taken unchanged from the dataset, from constants or from numbers in the code, and `drawn`
+    holds these sources: tensors (as nodes) and numbers.
     """
 
     low: int

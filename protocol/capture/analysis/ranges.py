@@ -88,8 +88,8 @@ def require_ranges(
     writes all other buffers once.
 
     The `CaptureError` names the line of each operation that is refused. If the rows of the dataset show the
-    problem, the error also names the row and the value. A buffer to which another phase may give integers
-    beyond 32 bits is refused by its name, without a line.
+    problem, the error also names the row and the value. An int64 buffer to which another phase may give
+    integers beyond 32 bits is refused by its name, without a line, unless its bounds exceed `COUNTED`.
     """
     _Ranges(traced, dataset, steps, moving or {}, units or {}).check().raise_any()
 

@@ -282,8 +282,8 @@ class PythonState:
         """The globals in a module's `table` whose names are among `names`, except those examined before. A
         global that is itself a module is replaced by those of its globals whose names are among `names`.
 
-        `prefix` is empty for the module of the function that is searched. Any other module may belong to a
-        library or an installed package, and many of its globals may be unrelated to the step. So of these
+        `prefix` is empty for the module of the function that is searched. If any other module belongs to a
+        library or an installed package, many of its globals may be unrelated to the step. So of these
         globals, only numbers, texts and the lengths of containers are examined. They are examined in two
         cases: the searched code names the global directly, or it names a function of an installed package
         that uses the global. `called` is true while such a function is searched; the functions that it uses

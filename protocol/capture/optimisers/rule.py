@@ -17,7 +17,7 @@ class Rule(Protocol):
 
     @property
     def initial(self) -> Mapping[str, Tensor]:
-        """The state's tensors before the first step, by name. Tensors that are left out are zero."""
+        """The optimiser's state tensors before the first step, by name. Those that are left out are zero."""
 
     def state(self, parameters: Mapping[str, TensorType]) -> list[tuple[str, TensorType]]:
         """Names and types of the optimiser's state, in order."""

@@ -2,8 +2,8 @@
 
 Every function is tested on numbers of all kinds. Each function of native/fused.cpp is tested again on a table
 wide enough for paths that a small one does not reach: several threads, column sums over several pieces, a
-second strip of columns, several blocks of a row. That table has no NaN, infinity or huge number, which would
-hide the other elements of a sum.
+second strip of columns, several blocks of a row. Most of these tables have no NaN, infinity or huge number,
+because these would hide the other elements of a sum.
 """
 
 from __future__ import annotations

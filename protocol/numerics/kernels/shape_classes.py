@@ -129,8 +129,8 @@ def shape_classes_of(call: ProductCall, tiling: Tiling, px: int, py: int) -> tup
     """The shape classes of a call for a kernel with this tiling.
 
     One class has all kinds of tiles but few terms. Each other class has at most two rows and two columns, but
-    enough terms for a sum to leave a fast path (`Tiling.long`). If that takes more than `MOST_TERMS` terms,
-    it has as many as this limit allows.
+    enough terms for a sum to leave a fast path (`Tiling.long`). If that takes about `MOST_TERMS` terms or
+    more, it has one or two terms fewer than `MOST_TERMS`.
     """
     # Either each thread takes whole batch elements or all share one; larger batches only repeat this.
     share = 2 * call.threads
