@@ -2,9 +2,9 @@
 clock is moved ahead.
 
 So the demo ends correctly on any machine: in the chain's time, no deadline passes while a party still has
-work to do before it. For example, the clock is moved only when three things have happened. Every false result
-is convicted, the seat that gave away its salt is reported (event `Informed`), and the false accuser has no
-move left.
+work to do before it. For example, the clock is moved to the end of a challenge period only when three things
+have happened. Every false result is convicted, the seat that gave away its salt is reported (event
+`Informed`), and the false accuser has no move left.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def most_outside(parameters: MarketParameters, people: Population) -> int:
     """Upper bound for the sum of what all accounts spend and gain outside the vault for one task, in token
     units, at initial prices.
 
-    A winner's own cost is counted as the budget: it is no more than the winner's ask, which the budget limits.
+    A winner's own cost is counted as the budget: it is at most the winner's ask, which the budget limits.
     """
     looks = LOOK_TRIES * parameters.slots if parameters.look_chance else 0
     seats, gas = parameters.verifiers * (parameters.redraws + 1) + looks, parameters.gas_price * TOKEN

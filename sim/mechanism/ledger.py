@@ -17,10 +17,10 @@ def book(table: Amounts, rows: Indices, accounts: Indices | int, amounts: Amount
     """Add amounts to cells of an (accounts, rows) table.
 
     `accounts` is one account for all n rows, an array (n,) with one account per row, or an array (V, n) with
-    several per row. `amounts` is one number that is added to every cell addressed, or an array with one amount
-    for each of them: shape (V, n) if `accounts` has this shape, otherwise (n,). If an account is named twice,
-    both amounts count. The table is flattened because `add.at` is ten times as fast with one index as with
-    two.
+    several per row; (V, 1) if these are the same in all rows. `amounts` is one number that is added to every
+    cell addressed, or an array with one amount for each of them: shape (V, n) if there are several accounts
+    per row, otherwise (n,). If an account is named twice, both amounts count. The table is flattened because
+    `add.at` is ten times as fast with one index as with two.
     """
     if isinstance(accounts, int):
         np.add.at(table[accounts], rows, amounts)

@@ -1,5 +1,5 @@
-"""Every deployed contract is compiled into exactly one artifact, by the "ir" or "loops" profile. Forge's tests
-deploy that artifact.
+"""Every deployed contract is compiled into exactly one artifact, by the "ir" or "loops" profile. Forge's
+tests deploy that artifact.
 
 A new contract that is not in a profile's list of paths would be compiled like the tests, without the
 optimizer.

@@ -1,4 +1,4 @@
-"""The example GPT, tied and untied: losses and weights against torch. Dropout masks are drawn from the key."""
+"""The example GPT, tied and untied: losses and weights against torch. The key decides the dropout masks."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def test_a_step_that_was_replaced_is_what_is_traced() -> None:
 
 @pytest.mark.parametrize("of_closure", [False, True], ids=["its argument", "a closure"])
 def test_a_step_that_was_replaced_before_a_scheduler_wrapped_it_is_what_is_traced(of_closure: bool) -> None:
-    """The replaced step updates the parameters of its argument, or those of an optimiser in its closure. The
+    """The new step updates the parameters of its argument, or those of an optimiser in its closure. The
     scheduler records in the optimiser that the step was called. `capture` does not refuse this.
     """
     model = Gains()
