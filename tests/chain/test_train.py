@@ -191,9 +191,9 @@ def test_a_model_is_trained_and_comes_back(
             assert again.price.trust == price.trust
             with pytest.raises(NotCancelled):
                 again.cancel()
-        check_going_on(owner, tmp_path / "result", result.state)
     finally:
         solver.close()
+    check_going_on(owner, tmp_path / "result", result.state)
     assert {"bidding", "training"} & set(seen)
     printed = capsys.readouterr().out
     assert "trust costs" in printed
@@ -232,7 +232,9 @@ def check_loading(handle: Handle, state: Mapping[str, Tensor]) -> None:
 
 
 def check_going_on(owner: Owner, folder: Path, state: Mapping[str, Tensor]) -> None:
-    """A second task starts from the weights and momentum of the first, and draws other batches."""
+    """A second task starts from the weights and momentum of the first, and draws other batches. No solver may
+    run: it could bid before this function cancels the task.
+    """
     with pytest.raises(StartError, match="another than 0"):
         owner.train(start=folder, seed=0)
     with owner.train(start=folder, quiet=True) as second:
