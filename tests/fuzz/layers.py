@@ -1,16 +1,17 @@
-"""Calls of attention, convolutions, batch norm and the hasher, recorded for native/driver.cpp (as in
+"""Calls of attention, convolutions, batch norm, lanes and the hasher, recorded for native/driver.cpp (as in
 `recorded`).
 
 Each kind of call gets its expected results in a different way. For attention, the library's functions are
 applied one after another to whole tables. For a convolution, there is one matrix product for each element of
-the kernel. For the hasher, hashlib is used. For batch norm, the bodies of the library's functions are
-evaluated with torch.
+the kernel. For lanes, the portable variant is used, and for the hasher hashlib. For batch norm, the bodies of
+the library's functions are evaluated with torch.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import itertools
 import math
 import struct
 from random import Random
@@ -25,9 +26,12 @@ from protocol.numerics.kernels.attention_shape_classes import ROWS
 from protocol.numerics.kernels.attention_shape_classes import Kind as ChangeKind
 from protocol.numerics.kernels.convolution import problem_of
 from protocol.numerics.kernels.convolution_self_test import operands, plain
+from protocol.numerics.kernels.fused import MOST_LANES, SHARED, Fused
 from protocol.program.library import CATALOGUE
 from protocol.program.library.evaluate import evaluate
-from tests.fuzz.recorded import Buffer, Kind, call
+from protocol.program.library.lanes import largest_below
+from tests.fuzz.recorded import SHARE, Buffer, Kind, call
+from tests.gpu.lane_calls import changes, message
 from tests.unit.library.test_attention import Plain, case, causal
 from tests.unit.numerics.test_convolution_shape_classes import random_call
 
@@ -51,6 +55,8 @@ the 2^14 elements that a thread takes at a time.
 """
 WIDTHS = (0, 1, 3, 54, 55, 56, 62, 63, 64, 65, 118, 119, 120, 126, 127, 128, 129, 1023, 1024)
 """Bytes of a row; many are near a length at which padding needs another block."""
+SALTED_WIDTHS = (0, 32, 64, 96, 1024)
+"""Bytes of a row under a salt: a multiple of 32."""
 
 
 def convolutions(r: Random, count: int, *, alone: bool = False) -> list[bytes]:
@@ -188,9 +194,38 @@ def channels(r: Random, count: int) -> list[bytes]:
     return found
 
 
+def lanes(r: Random, count: int, block: int) -> list[bytes]:
+    """Messages of lanes: as many calls of `emit` as of `absorb`, with groups of every kind of number, places
+    beyond their blocks, and exponents at and beyond their limits. Some calls have more than the 2^14 elements
+    that a thread takes at a time.
+    """
+    f, size = Fused("portable"), SHARED * block
+    no_index = [None] if block == 1 else []
+    found = []
+    for _ in range(count):
+        groups = r.choice((1, 2, 3, SHARE // size + 1, 2 * (SHARE // size) + 7))
+        most = r.choice((-94, 4, 128))
+        kinds = [x.view(-1, size) for x in changes(block, most)]
+        chosen = [r.randrange(len(kinds[0])) for _ in range(groups)]
+        base, local, feedback = (x[chosen].view(-1) for x in kinds)
+        scalars = r.choice((0.0, 0.9, 1.0)), largest_below(most)
+        made = (*no_index, *f.emit((base, local, feedback), block, *scalars))
+        given = torch.tensor(scalars), base, local, feedback
+        found.append(call(Kind.LANE_EMIT, [groups, block], *given, *made))
+        drawn = torch.Generator().manual_seed(r.getrandbits(30))
+        sent = 1 + r.choice((1, 2, 3, MOST_LANES))
+        messages = [message(drawn, groups * SHARED, block) for _ in range(sent)]
+        rates = 0.7, r.choice((1.0, 3.0, math.inf)), r.choice((0.0, 1.0, -3.0, math.nan))
+        moved = f.absorb((base, feedback), messages, (block, most), rates)
+        buffers = [part for m in messages for part in (*no_index, *m)]
+        numbers = [groups, block, len(messages) - 1, most]
+        found.append(call(Kind.LANE_ABSORB, numbers, torch.tensor(rates), base, feedback, *buffers, *moved))
+    return found
+
+
 def hashes(r: Random) -> list[bytes]:
-    """Calls for each of `WIDTHS` with several numbers of rows, including 0. The list is empty if the
-    processor has no instructions for SHA-256.
+    """Calls for each of `WIDTHS` and `SALTED_WIDTHS` with several numbers of rows, including 0. The list is
+    empty if the processor has no instructions for SHA-256.
     """
     if row_hasher() is None:
         return []
@@ -201,4 +236,15 @@ def hashes(r: Random) -> list[bytes]:
             rows = (data[k * width : (k + 1) * width] for k in range(count))
             right = b"".join(hashlib.sha256(bytes([prefix]) + row).digest() for row in rows)
             found.append(call(Kind.SHA256, [prefix, count, width], data, right))
+    for width, gap, count in itertools.product(SALTED_WIDTHS, (0, 1, 64), (0, 1, 3, 4, 5, 9)):
+        salt, stride = r.randbytes(32), width + gap
+        data = r.randbytes(max(0, count * stride - gap))
+        rows = (data[k * stride : k * stride + width] for k in range(count))
+        right = b"".join(_salted(salt, row) for row in rows)
+        found.append(call(Kind.SHA256_SALTED, [count, width, stride], salt, data, right))
     return found
+
+
+def _salted(salt: bytes, row: bytes) -> bytes:
+    pieces = [row[i : i + 32] for i in range(0, len(row), 32)]
+    return hashlib.sha256(salt + salt.join([*pieces, len(row).to_bytes(32, "big")])).digest()

@@ -8,6 +8,7 @@ the portable variant and `philox` with plain code.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
@@ -17,14 +18,18 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.kernels.compiled import _Side
-from protocol.numerics.kernels.fused import Fused, Map
+from protocol.numerics.kernels.fused import Fused, Map, Pair
 from protocol.numerics.kernels.fused_self_test import SCALARS
 from protocol.numerics.philox import mask, philox
 from protocol.numerics.reference import rows as plain
+from protocol.numerics.reference.philox import word
 from tests.fuzz.products import COLUMNS, LONG, PAIRS, ROWS, TERMS, Product, product
 
 SHARE = 1 << 14
 """Elements that a thread takes at a time (native/fused.cpp, native/philox.cpp)."""
+
+COUNTS = (0, 1, 2, 3, 7, 15, 17, 63, 65, 257, SHARE - 1, SHARE, SHARE + 1, 2 * SHARE + 7)
+"""Numbers of elements: none, few, odd ones, and some around `SHARE`."""
 
 Buffer = Tensor | bytes | None
 
@@ -36,6 +41,7 @@ class Kind(IntEnum):
     ADAMW, CANONICAL, PHILOX, KEEP_MASK = range(8, 12)
     ATTENTION, ATTENTION_GRAD, CONVOLUTION, STATISTICS, SUMS, NORMALISE, CHANNEL_GRAD, SHA256 = range(12, 20)
     LOG_SOFTMAX, LOG_SOFTMAX_GRAD, SGD, SCATTER_SUM = range(20, 24)
+    PAIR, SELECT, LSTM_CELL, LSTM_CELL_GRAD, LANE_EMIT, LANE_ABSORB, KEEP_SOME, SHA256_SALTED = range(24, 32)
 
 
 def call(kind: Kind, numbers: Sequence[int], *buffers: Buffer) -> bytes:
@@ -93,8 +99,8 @@ def _product(sides: tuple[_Side, _Side], batch: int, terms: int, bias: Tensor | 
 
 
 def fused(r: Random, count: int) -> list[bytes]:
-    """Calls of fused functions on tables of random sizes, some larger than `SHARE`. Left out are `pair`,
-    `select`, and the functions of LSTM cells and of lanes.
+    """Calls of fused functions on tables of random sizes, some larger than `SHARE`. Operations on elements,
+    LSTM cells and lanes have other sizes: see `elements`, `cells` and `layers.lanes`.
     """
     f = Fused("portable")
     found = []
@@ -125,10 +131,13 @@ def fused(r: Random, count: int) -> list[bytes]:
         found.append(call(Kind.ADAMW, [x.numel()], x, g, y, v, scalars, *f.adamw((x, g, y, v), SCALARS)))
         found.append(call(Kind.LOG_SOFTMAX, size, x, f.log_softmax(x)))
         found.append(call(Kind.LOG_SOFTMAX_GRAD, size, g, y, f.log_softmax_grad(g, y)))
-        nesterov = r.random() < 0.5
-        kept = f.sgd((x, g, y), 0.125, 0.25, 0.5, nesterov)
-        rates = torch.tensor([0.125, 0.5, 0.25])
-        found.append(call(Kind.SGD, [x.numel(), 1, nesterov], x, g, y, rates, *kept))
+        decay, nesterov = r.choice((0.0, 0.25)), r.random() < 0.5
+        rates = torch.tensor([0.125, 0.5, decay])
+        for buffer in ((y,), ()):
+            kept = f.sgd((x, g, *buffer), 0.125, decay, 0.5, nesterov)
+            given, made = (*buffer, None)[:1], (*kept, None)[:2]
+            numbers = [x.numel(), decay != 0, nesterov]
+            found.append(call(Kind.SGD, numbers, x, g, *given, rates, *made))
         into = r.choice((1, 3, rows))
         index = torch.tensor([r.randrange(into) for _ in range(rows)], dtype=torch.int32)
         summed = f.scatter_sum(index, x, into)
@@ -137,9 +146,51 @@ def fused(r: Random, count: int) -> list[bytes]:
     return found
 
 
+def elements(r: Random, count: int) -> list[bytes]:
+    """Calls of every operation on two elements, and of `select`, for random numbers of elements. An operand
+    is an array or a single element, or both operands are the same array.
+    """
+    f = Fused("portable")
+    found = []
+    for _ in range(count):
+        for operation in Pair:
+            n = r.choice(COUNTS)
+            x, y, one = (_elements(r, count) for count in (n, n, 1))
+            for a, b in ((x, y), (x, one), (one, y), (x, x)):
+                numbers = [operation, n, a is one and n != 1, b is one or n == 1]
+                found.append(call(Kind.PAIR, numbers, a, None if b is a else b, f.pair(operation, a, b)))
+        n = r.choice(COUNTS)
+        condition = _elements(r, n) < _elements(r, n)
+        for a, b in itertools.product(*([_elements(r, n), _elements(r, 1)] for _ in range(2))):
+            numbers = [n, a.numel() == 1, b.numel() == 1]
+            found.append(call(Kind.SELECT, numbers, condition, a, b, f.select(condition, a, b)))
+    return found
+
+
+def cells(r: Random, count: int) -> list[bytes]:
+    """A step of an LSTM and its gradient. The sizes are around 256, the elements of a block of
+    native/fused_body.h, and some calls have more elements than `SHARE`.
+    """
+    f = Fused("portable")
+    found = []
+    for _ in range(count):
+        size = r.choice((1, 2, 3, 15, 17, 33, 255, 256, 257, 513))
+        rows = r.choice((0, 1, 2, 5, 2 * (SHARE // size) + 1))
+        for kind, run, given, made in (
+            (Kind.LSTM_CELL, f.lstm_cell, (4, 4, 1), (4, 1, 1)),
+            (Kind.LSTM_CELL_GRAD, f.lstm_cell_grad, (1, 1, 1, 1, 4, 1, 1), (4, 1)),
+        ):
+            operands = [_elements(r, rows * parts * size).view(rows, parts * size) for parts in given]
+            results = [torch.empty(rows, parts * size) for parts in made]
+            run(operands, results)
+            found.append(call(kind, [rows, size], *operands, *results))
+    return found
+
+
 def random_words(r: Random, count: int) -> list[bytes]:
-    """`count` calls that make Philox words, and as many that make masks. A call makes at most a little more
-    than two times `SHARE` words or elements.
+    """`count` calls that make Philox words, twice as many that make parts of masks, and as many that make
+    masks. A call makes at most a little more than two times `SHARE` words or elements. Half of the parts begin
+    so far from the mask's first element that the number of the element may exceed 32 bits.
     """
     found = []
     for _ in range(count):
@@ -152,8 +203,22 @@ def random_words(r: Random, count: int) -> list[bytes]:
         numbers = [*key, step, stream, n]
         found.append(call(Kind.PHILOX, numbers, philox(given[:2], given[2], stream, (n,))))
         kept = mask(given[:2], given[2], stream, (n,), below)
+        start = r.randint(0, n // 4) * 4
+        part = kept[start : start + r.randint(0, n - start)]
+        found.append(call(Kind.KEEP_SOME, [*numbers[:4], start, len(part), below], part))
+        start, n = r.getrandbits(r.choice((33, 34, 36, 50))) * 4, r.choice((1, 6, 261))
+        part = torch.tensor([float(word(key, step, stream, start + i) < below) for i in range(n)])
+        found.append(call(Kind.KEEP_SOME, [*numbers[:4], start, n, below], part))
         found.append(call(Kind.KEEP_MASK, [*numbers, below], kept))
     return found
+
+
+def _elements(r: Random, count: int) -> Tensor:
+    """f32 [count]: `_numbers`, and perhaps a zero of either sign."""
+    x = _numbers(r, 1, max(count, 1))[0, :count]
+    if count and r.random() < 0.5:
+        x[r.randrange(count)], x[r.randrange(count)] = 0.0, -0.0
+    return x
 
 
 def _numbers(r: Random, rows: int, columns: int) -> Tensor:

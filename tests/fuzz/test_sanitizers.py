@@ -25,7 +25,9 @@ from typing import NamedTuple
 import pytest
 
 from protocol.numerics.kernels import native
+from protocol.program.library.lanes import BLOCKS
 from tests.fuzz import layers, recorded
+from tests.fuzz.recorded import Kind
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(1_800)]
 
@@ -123,6 +125,23 @@ def test_fused_functions_read_and_write_what_is_theirs(driver: Path, tmp_path: P
     passes(driver, recorded.fused(Random(f"sanitized functions {seed}"), 25), tmp_path)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_operations_on_elements_read_and_write_what_is_theirs(
+    driver: Path, tmp_path: Path, seed: int
+) -> None:
+    passes(driver, recorded.elements(Random(f"sanitized elements {seed}"), 12), tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lstm_cells_read_and_write_what_is_theirs(driver: Path, tmp_path: Path, seed: int) -> None:
+    passes(driver, recorded.cells(Random(f"sanitized cells {seed}"), 20), tmp_path)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_lanes_read_and_write_what_is_theirs(driver: Path, tmp_path: Path, block: int) -> None:
+    passes(driver, layers.lanes(Random(f"sanitized lanes {block}"), 20, block), tmp_path)
+
+
 def test_random_words_stay_in_their_place(driver: Path, tmp_path: Path) -> None:
     passes(driver, recorded.random_words(Random("sanitized words"), 40), tmp_path)
 
@@ -189,6 +208,26 @@ def channels() -> list[bytes]:
 
 def functions() -> list[bytes]:
     return recorded.fused(Random("planted functions"), 6)
+
+
+def elements() -> list[bytes]:
+    return recorded.elements(Random("planted elements"), 3)
+
+
+def cells() -> list[bytes]:
+    return recorded.cells(Random("planted cells"), 8)
+
+
+def lanes() -> list[bytes]:
+    return [c for block in (1, 8) for c in layers.lanes(Random("planted lanes"), 4, block)]
+
+
+def words() -> list[bytes]:
+    return recorded.random_words(Random("planted words"), 10)
+
+
+def hashes() -> list[bytes]:
+    return layers.hashes(Random("planted hashes"))
 
 
 BEYOND, OTHER_MODE = "heap-buffer-overflow", "of another floating-point mode"
@@ -304,7 +343,95 @@ PLANTS = {
         "rest < 2 ? static_cast<int>(rest) : 4 * LANES;",
         "philox.cpp",
         BEYOND,
-        lambda: recorded.random_words(Random("planted words"), 10),
+        words,
+    ),
+    "a word beyond a part's last": Plant(
+        "philox.cpp",
+        "fill(part, start, start + count, start);",
+        "fill(part, start, start + count + 1, start);",
+        "philox.cpp",
+        BEYOND,
+        words,
+    ),
+    "an operand beyond the last": Plant(
+        "elements_body.h",
+        "for (int64_t i = 0; i < n; ++i) to[i] = paired",
+        "for (int64_t i = 0; i <= n; ++i) to[i] = paired",
+        PORTABLE,
+        BEYOND,
+        elements,
+    ),
+    "an operand beyond a single one": Plant(
+        "elements_body.h",
+        "paired<WHICH>(X_ONE ? x0 : x[i], ",
+        "paired<WHICH>(x[i], ",
+        PORTABLE,
+        BEYOND,
+        elements,
+    ),
+    "bytes as far apart as numbers": Plant(
+        "fused.cpp",
+        "assay::LE ? 1 : sizeof(float);",
+        "assay::LE ? 4 : sizeof(float);",
+        "fused.cpp",
+        BEYOND,
+        elements,
+    ),
+    "a condition beyond the last": Plant(
+        "elements_body.h",
+        "canonical(condition[i] ? a : b)",
+        "canonical(condition[i + 1] ? a : b)",
+        PORTABLE,
+        BEYOND,
+        elements,
+    ),
+    "a gate beyond a row's last": Plant(
+        "fused_body.h",
+        "k < count; ++k) block[k] = canonical(x[k] + product[k]);",
+        "k < BLOCK; ++k) block[k] = canonical(x[k] + product[k]);",
+        PORTABLE,
+        BEYOND,
+        cells,
+    ),
+    "a gate's gradient beyond a row's last": Plant(
+        "fused_body.h",
+        "for (int64_t k = 0; k < count; ++k) {\n                const float dh",
+        "for (int64_t k = 0; k <= count; ++k) {\n                const float dh",
+        PORTABLE,
+        BEYOND,
+        cells,
+    ),
+    "a number beyond a group's last": Plant(
+        "lanes_body.h",
+        "for (int64_t i = 0; i < size; ++i) kept[i] = canonical(decay",
+        "for (int64_t i = 0; i <= size; ++i) kept[i] = canonical(decay",
+        PORTABLE,
+        BEYOND,
+        lanes,
+    ),
+    "an index where no block has one": Plant(
+        "lanes_body.h",
+        "if (t.block > 1) t.index",
+        "if (t.block > 0) t.index",
+        PORTABLE,
+        "null pointer",
+        lanes,
+    ),
+    "a place beyond a block's last": Plant(
+        "lanes_body.h",
+        "if (place(own, k) < t.block) {",
+        "if (place(own, k) < 256) {",
+        PORTABLE,
+        BEYOND,
+        lanes,
+    ),
+    "a message's place beyond a block's last": Plant(
+        "lanes_body.h",
+        "if (place(inbox[w], k) < t.block)",
+        "if (place(inbox[w], k) < 256)",
+        PORTABLE,
+        "out of bounds for type",
+        lanes,
     ),
     "a byte beyond a row's last": Plant(
         "sha256.cpp",
@@ -312,10 +439,18 @@ PLANTS = {
         "std::memcpy(end + 1, row + l * width, width + 1);",
         "sha256.cpp",
         BEYOND,
-        lambda: layers.hashes(Random("planted hashes")),
+        hashes,
+    ),
+    "a piece beyond a row's last": Plant(
+        "sha256.cpp",
+        "for (int64_t at = 0; at < width; at += PIECE) {",
+        "for (int64_t at = 0; at <= width; at += PIECE) {",
+        "sha256.cpp",
+        BEYOND,
+        hashes,
     ),
     **{
-        f"its caller's mode in {file}, {number}": Plant(
+        f"its caller's mode in {file} of {source}, {number}": Plant(
             file,
             "const Mode mode;",
             "",
@@ -329,6 +464,8 @@ PLANTS = {
             ("convolution_positions.h", "convolution.cpp", 1, convolutions),
             ("convolution_weights.h", "convolution.cpp", 1, convolutions),
             ("divide.h", "channels.cpp", 1, channels),
+            ("divide.h", "fused.cpp", 1, elements),
+            ("divide.h", "lanes.cpp", 1, lanes),
         )
         for number in range(count)
     },
@@ -359,6 +496,14 @@ def test_a_planted_error_is_seen(built: list[Path], tmp_path: Path, plant: str) 
     assert done.returncode not in (0, 2)
     assert p.report in done.stderr, done.stderr[-4000:]
     assert p.report == OTHER_MODE or p.file in done.stderr
+
+
+def test_calls_of_every_kind_are_made() -> None:
+    made = (products(), functions(), elements(), cells(), lanes(), words(), attentions(), convolutions())
+    kinds = {Kind(int.from_bytes(c[:8], "little")) for calls in (*made, channels()) for c in calls}
+    hashed = {Kind.SHA256, Kind.SHA256_SALTED}
+    assert kinds | hashed == set(Kind)
+    assert {Kind(int.from_bytes(c[:8], "little")) for c in hashes()} in (hashed, set())
 
 
 def test_a_wrong_bit_is_seen(driver: Path, tmp_path: Path) -> None:

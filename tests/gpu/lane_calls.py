@@ -38,7 +38,7 @@ def calls(block: int) -> Iterator[Call]:
     """All calls with one block size."""
     for most, decay in ((MOST, 1.0), (-20, 0.9), (128, 0.0)):
         attributes = {"block": block, "decay": decay, "most_exponent": most}
-        yield Call(f"emit below 2^{most}", "lane_emit", attributes, _changes(block, most))
+        yield Call(f"emit below 2^{most}", "lane_emit", attributes, changes(block, most))
     for lanes in range(1, MOST_LANES + 1):
         counts = [COUNTS[(k + lanes) % 2] for k in range(lanes)]  # every second lane is late
         yield _absorbing(f"{lanes} lanes", block, lane=lanes // 2, counts=counts)
@@ -51,7 +51,7 @@ def calls(block: int) -> Iterator[Call]:
         yield _absorbing(f"cut at 2^{most}", block, lane=0, counts=(0.0, 1.0), most=most)
 
 
-def _changes(block: int, most: int) -> tuple[Tensor, Tensor, Tensor]:
+def changes(block: int, most: int) -> tuple[Tensor, Tensor, Tensor]:
     """Operands of `lane_emit` (base, local, feedback). They have at least one group of each kind of number,
     such as zeros, NaN or subnormal numbers, and more groups than one program of the kernel handles.
     """
@@ -97,8 +97,8 @@ def _absorbing(
     size = blocks * block
     base, feedback = torch.randn(2, size, generator=g)
     base[::97], feedback[::89], feedback[1::89] = math.nan, math.inf, -0.0
-    own = _message(g, blocks, block)
-    inbox = [(*_message(g, blocks, block), torch.tensor(count)) for count in counts]
+    own = message(g, blocks, block)
+    inbox = [(*message(g, blocks, block), torch.tensor(count)) for count in counts]
     cancelled = inbox[0][-3].to(torch.int32)
     if len(inbox) > 1:  # in half of the groups the values nearly cancel
         inbox[1][-3][: blocks // 2] = (-cancelled & 255).to(torch.uint8)[: blocks // 2]
@@ -110,7 +110,7 @@ def _absorbing(
     return Call(f"absorb, {name}", "lane_absorb", attributes, operands)
 
 
-def _message(g: torch.Generator, blocks: int, block: int) -> tuple[Tensor, ...]:
+def message(g: torch.Generator, blocks: int, block: int) -> tuple[Tensor, ...]:
     """A message: indices, values and exponents; without indices if `block` is 1. Some indices are the same in
     all messages, and some may lie outside the block. Some values are 0. Exponents are from `EXPONENTS` or
     ordinary.
