@@ -166,8 +166,8 @@ def roots() -> list[bool]:
 
 
 def assembly(capability: int) -> dict[str, str]:
-    """PTX of every kernel except `largest_of_rows`, for a compute capability. This includes the code for
-    sizes of 1, which Triton treats as constants.
+    """PTX of every kernel for a compute capability, by kernel and constants. This includes the code for sizes
+    of 1, which Triton treats as constants.
     """
     f, product = CudaFused(), TritonInt8()
     one, whole = torch.zeros(1, 1), torch.zeros(2, 3, 1, dtype=torch.int32)
@@ -182,6 +182,8 @@ def assembly(capability: int) -> dict[str, str]:
         f.layer_norm_grad(one, one, one, one, None)
         f.layer_norm_grad_gain(one, one, one, one)
         product.contract(one, one, 13, 20)
+        for rows in (1, 3):  # too long for a tile of whole rows
+            product.contract(torch.zeros(rows, 2050), torch.zeros(rows, 2050), 13, 20)
         product.dot(whole, whole, 20, 13)
         for px in (13, 20):
             for py in (13, 20):

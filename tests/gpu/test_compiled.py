@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from tests.gpu.conftest import Interpret, needs_triton
+from tests.gpu.conftest import ROOT, Interpret, needs_triton
 
 ROUNDED = re.compile(
     r"\b(?:add|sub|mul|fma|mad|div|sqrt|rcp|rsqrt|ex2|lg2|sin|cos|tanh)\.[a-z0-9.]*f(?:16|32|64)\b"
@@ -19,6 +19,24 @@ ALLOWED = EXACT | {"div.rn.f32", "sqrt.rn.f32"}
 """Rounded operations that compiled kernels may use. `.rn` on a product or a sum also forbids the assembler
 from fusing the two.
 """
+
+DEVICE = ROOT / "protocol" / "numerics" / "cuda" / "device"
+CALLED = {"lists", "scalar"}
+"""Modules of functions that only kernels call. In the other modules, a function without a leading underscore
+is a kernel.
+"""
+
+
+@needs_triton
+@pytest.mark.timeout(600)
+def test_every_kernel_is_compiled(compiled: Interpret) -> None:
+    kernels = {
+        f"{path.stem}.{name}"
+        for path in DEVICE.glob("*.py")
+        for name in re.findall(r"^@triton\.jit\ndef ([a-z]\w*)", path.read_text(), re.MULTILINE)
+        if path.stem not in CALLED
+    }
+    assert {name.split("[")[0] for name in compiled("assembly", 90)} == kernels
 
 
 @needs_triton
