@@ -47,7 +47,7 @@ POSTING_GAS: Final = sum(MEASURED[name] for name in ("show", "approve", "deposit
 SAID_EVERY: Final = 30.0
 """Seconds between two lines of output while waiting."""
 LOOK_EVERY: Final = 2.0
-DRY_SERVED_SECONDS: Final = 2.0
+DRY_SERVED_SECONDS: Final = 10.0
 """Seconds that a dry run waits for the bundle server."""
 
 

@@ -19,7 +19,7 @@ from typing import Final, Self
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, MNEMONIC
 from protocol.chain.connection import Connection
 from protocol.chain.errors import AnvilMissing, DevnetError, PortInUse, RpcError
-from protocol.node.http import free_port
+from protocol.node.http import hold_port
 
 HOST: Final = "127.0.0.1"
 VARIABLE: Final = "ANVIL"
@@ -72,46 +72,29 @@ class Devnet:
         mixed: bool = False,
     ) -> None:
         program = anvil_program()
-        self.port = port or free_port(HOST)
-        self.chain_id = chain_id
-        self.url = f"http://{HOST}:{self.port}"
-        if _listens(self.port):
-            raise PortInUse(
-                f"port {self.port}",
-                expected=f"a free port on {HOST}",
-                got="another server",
-                remedy="stop it, or choose another port",
-            )
-        command = [program, "--host", HOST, "--port", str(self.port), "--chain-id", str(chain_id)]
-        command += ["--mnemonic", MNEMONIC, "--accounts", str(DEVELOPMENT_ACCOUNTS), "--hardfork", hardfork]
+        options = [
+            "--chain-id",
+            str(chain_id),
+            "--mnemonic",
+            MNEMONIC,
+            "--accounts",
+            str(DEVELOPMENT_ACCOUNTS),
+        ]
         # Transactions in the order of arrival: a development chain has no fee market.
-        command += ["--order", "fifo"]
+        options += ["--hardfork", hardfork, "--order", "fifo"]
         # Otherwise anvil would write up to 3,600 states of old blocks, gigabytes, to the home folder.
-        command += ["--max-persisted-states", "0"] if states is None else ["--prune-history", str(states)]
+        options += ["--max-persisted-states", "0"] if states is None else ["--prune-history", str(states)]
         self._patience = CLOSING_SECONDS
         if state is not None:
-            command += ["--state", str(state)]
+            options += ["--state", str(state)]
             self._patience = WRITING_SECONDS
         if block_time is not None:
-            command += ["--block-time", str(block_time), *(["--mixed-mining"] if mixed else [])]
-        try:
-            self._log = (log or Path(os.devnull)).open("ab")
-        except OSError as error:
-            raise DevnetError(
-                f"log file {log}",
-                expected="a file that can be written",
-                got=error.strerror or type(error).__name__,
-                remedy="name another with --log",
-            ) from error
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT
-        )
-        self.connection = Connection(self.url)
-        try:
-            self._wait_ready()
-        except BaseException:
-            self.close()
-            raise
+            options += ["--block-time", str(block_time), *(["--mixed-mining"] if mixed else [])]
+        self.chain_id = chain_id
+        with hold_port(HOST) as held:  # until anvil listens
+            self.port = port or int(held.getsockname()[1])
+            self.url = f"http://{HOST}:{self.port}"
+            self._start(program, options, log)
 
     @property
     def pid(self) -> int:
@@ -165,6 +148,37 @@ class Devnet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _start(self, program: str, options: list[str], log: Path | None) -> None:
+        """Start anvil and wait until it answers."""
+        if _listens(self.port):
+            raise PortInUse(
+                f"port {self.port}",
+                expected=f"a free port on {HOST}",
+                got="another server",
+                remedy="stop it, or choose another port",
+            )
+        try:
+            self._log = (log or Path(os.devnull)).open("ab")
+        except OSError as error:
+            raise DevnetError(
+                f"log file {log}",
+                expected="a file that can be written",
+                got=error.strerror or type(error).__name__,
+                remedy="name another with --log",
+            ) from error
+        self._process = subprocess.Popen(
+            [program, "--host", HOST, "--port", str(self.port), *options],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        self.connection = Connection(self.url)
+        try:
+            self._wait_ready()
+        except BaseException:
+            self.close()
+            raise
 
     def _wait_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS

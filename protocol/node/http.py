@@ -73,9 +73,19 @@ def _is_of_this_machine(address: Address) -> bool:
 
 def free_port(host: str) -> int:
     """A port of `host`, an IPv4 host, that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
+    with hold_port(host) as held:
+        return int(held.getsockname()[1])
+
+
+def hold_port(host: str) -> socket.socket:
+    """A socket bound to a free port of `host`, an IPv4 host. Until it is closed, the system gives this port
+    to no program that asks for any port. A server that names the port and sets SO_REUSEADDR can listen on it
+    (socket(7)).
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind((host, 0))
+    return held
 
 
 def bind(host: str, port: int, flag: str = "--port") -> socket.socket:

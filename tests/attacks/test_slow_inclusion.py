@@ -6,13 +6,14 @@ meanwhile was not trained, although its deadline approached.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from protocol.chain.views import TaskStatus
 from tests.chain.rpc_proxy import RpcProxy
-from tests.chain.solver_stage import Solver, stage, submitted
+from tests.chain.solver_stage import PARAMETERS, Solver, stage, submitted
 from tests.unit.solver import tiny
 
 pytestmark = pytest.mark.chain
@@ -22,7 +23,8 @@ def test_a_draw_that_no_block_takes_holds_no_other_task(tmp_path: Path) -> None:
     """The node drops the solver's transactions. Meanwhile the submitter assigns another task to the solver,
     which trains it.
     """
-    with stage(tmp_path, mixed=False) as scene, RpcProxy(scene.devnet.url) as proxy:
+    late = replace(PARAMETERS, draw_delay=60)  # no draw before the node drops transactions
+    with stage(tmp_path, mixed=False, parameters=late) as scene, RpcProxy(scene.devnet.url) as proxy:
         direct, scene.url = scene.url, proxy.url
         solver = Solver(scene, once=False)
         scene.url = direct

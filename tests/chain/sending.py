@@ -65,6 +65,12 @@ def after(what: Callable[[], bool], act: Callable[[], None]) -> threading.Thread
     return thread
 
 
+def wait_mined(connection: Connection, transaction: str) -> None:
+    """Wait for the receipt of a transaction; anvil returns the hash before it mines the transaction."""
+    while connection.receipt(transaction) is None:
+        time.sleep(0.01)
+
+
 def is_replaced(sender: Sender, intent: str) -> bool:
     """Whether the node knows a transaction that replaces the first one of the intent."""
     return any(sender.connection.knows(entry.hash) for entry in sender.journal.of_intent(intent)[1:])

@@ -237,7 +237,7 @@ class SecondSolver(Solver):
 
 
 @contextmanager
-def stage(folder: Path, *, mixed: bool = True) -> Iterator[Stage]:
+def stage(folder: Path, *, mixed: bool = True, parameters: Parameters = PARAMETERS) -> Iterator[Stage]:
     """Yields a stage on a fresh chain with everything deployed, and with a beacon. The chain makes a block
     every second and, if `mixed`, also one for each transaction.
     """
@@ -245,7 +245,7 @@ def stage(folder: Path, *, mixed: bool = True) -> Iterator[Stage]:
         Devnet(block_time=1 if mixed else None, mixed=mixed) as devnet,
         development_beacon(devnet.connection, 0) as beacon,
     ):
-        made = Stage(devnet, folder, beacon.url)
+        made = Stage(devnet, folder, beacon.url, parameters)
         made.client(SOLVER).close()
         if not mixed:
             devnet.make_blocks_every(1)

@@ -55,7 +55,7 @@ restitution = 10
 audit_fee = 1
 game_cost = 3
 delay_penalty = 1
-bidding_period = 60
+bidding_period = 600
 training_period = 600
 challenge_period = 600
 attest_period = 400
@@ -149,7 +149,8 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         # There is no solver yet, so the task has no result however long the command takes.
         _, refusal = submitter.run("result", str(unsold["task"]), "--output", str(tmp_path / "out"), code=2)
         assert "expected a submitted or settled task" in refusal
-        scene.devnet.skip(61)  # its bidding is over, so the solver is free for the next one
+        # Its bidding is over, so the solver is free for the next one.
+        scene.skip_to(scene.submitter.market.task(unsold["task"]).bids_until)
         solver = Solver(scene, once=False)
         posted, _ = submitter.run("submit", str(submitter.file), "--yes", *serving)
         task = posted["task"]

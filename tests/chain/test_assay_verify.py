@@ -53,11 +53,15 @@ class Settled:
     early: Path
 
     def context(self, home: Path) -> Context:
-        """The context of a command that a stranger runs, knowing only a node's address and the deployment."""
-        deployment = home / "deployment.json"
-        deployment.parent.mkdir(parents=True, exist_ok=True)
-        deployment.write_text(self.scene.deployment.model_dump_json())
-        return Context(Home(home), {"rpc": self.scene.url, "deployment": deployment}, Kept("test", True))
+        return context_of(self.scene, home)
+
+
+def context_of(scene: Stage, home: Path) -> Context:
+    """The context of a command that a stranger runs, knowing only a node's address and the deployment."""
+    deployment = home / "deployment.json"
+    deployment.parent.mkdir(parents=True, exist_ok=True)
+    deployment.write_text(scene.deployment.model_dump_json())
+    return Context(Home(home), {"rpc": scene.url, "deployment": deployment}, Kept("test", True))
 
 
 class Kept(Output):
@@ -94,16 +98,15 @@ def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settled]:
         solver = Solver(scene, once=False, tasks=(honest,))
         ends.callback(solver.close)
         play(scene, honest)
-        false = scene.post()
+        early = folder / "early"
+        commands.result(context_of(scene, early), honest, early, False, False)
+        settle(scene, honest)
+        false = scene.post()  # The verifier's only seat is free again.
         cheat = SecondSolver(scene, CHEATS["far-weight"], once=False, tasks=(false,))
         ends.callback(cheat.close)
-        made = Settled(scene, honest, false, solver, cheat, folder / "early" / "proof.json")
-        commands.result(made.context(folder / "early"), honest, made.early.parent, False, False)
-        scene.until(false, lambda view: int(view.bidder, 16) != 0)  # before the clock is moved
-        settle(scene, honest)
         play(scene, false)
         settle(scene, false)
-        yield made
+        yield Settled(scene, honest, false, solver, cheat, early / "proof.json")
 
 
 @pytest.fixture(scope="module")

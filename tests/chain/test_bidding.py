@@ -38,14 +38,14 @@ def test_a_sniper_is_answered_down_to_the_floor(scene: Stage) -> None:
     try:
         task = scene.post(extension=EXTENSION)
         end = scene.until(task, lambda view: view.bidder == mine).bids_until
-        scene.devnet.skip(end - 5 - scene.submitter.now())
+        scene.devnet.skip(end - 30 - scene.submitter.now())
         rival.market.bid(task, 80 * TOKEN)
         sniped = scene.submitter.market.task(task)
         assert sniped.bids_until > end
         answered = scene.until(task, lambda view: view.bidder == mine)
         step = least_undercut(80 * TOKEN, sniped.overtime // EXTENSION)
         assert answered.price == 80 * TOKEN - step
-        scene.devnet.skip(answered.bids_until - 5 - scene.submitter.now())
+        scene.devnet.skip(answered.bids_until - 30 - scene.submitter.now())
         rival.market.bid(task, 60 * TOKEN)
         scene.until(task, lambda view: view.bidder == rival.address and view.overtime >= EXTENSION)
         while (row := solver.node.context.database.task(task)) is None or row.stage is not TaskStage.OUTBID:
@@ -80,7 +80,7 @@ def test_contract_client_and_status_agree_on_every_bid(chain: Devnet, connected:
             break
         assert f"must be at most {tokens(told.most_bid, at_most=True)}" in "\n".join(told.lines())
         bidder, left = bidders[number % 2], end - submitter.now()
-        chain.skip(left - min(left, luck.choice((5, 60, 150))))
+        chain.skip(left - min(left, luck.choice((20, 60, 150))))
         price = max(0, told.most_bid - luck.choice((0, 0, 1, told.most_bid // 10)))
         with pytest.raises(Reverted, match="BidTooHigh" if number else "price"):
             bidder.market.bid(task, told.most_bid + 1)

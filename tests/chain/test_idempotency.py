@@ -159,9 +159,13 @@ def test_an_attempt_whose_replacement_was_mined_is_not_waited_for(chain: Devnet,
     before = client.token.balance_of(client.address)
     client.sender.sending = Sending(timeout=20, poll=0.02, replace_after=0.2)
     chain.connection.request("evm_setAutomine", False)
+    journal = client.sender.journal
     try:
-        threading.Timer(0.7, chain.mine).start()
+        miner = after(
+            lambda: any(chain.connection.knows(entry.hash) for entry in journal.pending()[1:]), chain.mine
+        )
         client.token.mint(client.address, 4)
+        miner.join()
     finally:
         chain.connection.request("evm_setAutomine", True)
     assert client.sender.journal.pending(), "the attempts that were replaced"

@@ -24,7 +24,16 @@ from protocol.chain.journal import Entry, Status
 from protocol.chain.transactions import Sender, Sending, Sent
 from tests.chain.conftest import QUICK
 from tests.chain.rpc_proxy import Faults, RpcProxy
-from tests.chain.sending import NOWHERE, Interrupted, after, broken, is_replaced, refusing, transfer
+from tests.chain.sending import (
+    NOWHERE,
+    Interrupted,
+    after,
+    broken,
+    is_replaced,
+    refusing,
+    transfer,
+    wait_mined,
+)
 
 pytestmark = pytest.mark.chain
 
@@ -216,7 +225,7 @@ def test_an_attempt_that_is_mined_in_place_of_one_that_reverted_carries_out_the_
     assert chain.connection.request("evm_revert", snapshot)
     chain.connection.request("anvil_dropAllTransactions")
     chain.connection.broadcast([first.raw])
-    after(lambda: chain.connection.receipt(first.hash) is not None, lambda: None).join()
+    wait_mined(chain.connection, first.hash)
     assert chain.connection.receipt(last.hash) is None
     assert sender.send(transfer(4), "pay").transaction == first.hash
     assert chain.connection.balance(NOWHERE) - before == 4
@@ -289,9 +298,10 @@ def test_a_nonce_used_by_somebody_else_is_reported_and_then_the_intent_goes_on(
     account = development_account(4, chain.chain_id)
     with Sender(broken(chain.connection, arrive=0), account, QUICK) as dying, pytest.raises(Interrupted):
         dying.send(transfer(5), "pay")
-    chain.connection.request(
+    other = chain.connection.request(
         "eth_sendTransaction", {"from": account.address, "to": NOWHERE, "value": "0x1"}, attempts=1
     )
+    wait_mined(chain.connection, other)
     with Sender(chain.connection, account, Sending(timeout=0.2, poll=0.02)) as sender:
         entry = sender.journal.pending()[0]
         sent = Sent(transfer(5), "pay", entry.nonce)
@@ -442,7 +452,7 @@ def mined(chain: Devnet, sender: Sender, value: int) -> str:
     """
     (sent,) = sender.hand_over([(transfer(value), f"transfer {value}")])
     (entry,) = sender.journal.of_intent(sent.intent)
-    after(lambda: chain.connection.receipt(entry.hash) is not None, lambda: None).join()
+    wait_mined(chain.connection, entry.hash)
     return entry.hash
 
 
@@ -472,7 +482,7 @@ def test_what_is_taken_back_before_it_is_deep_is_handed_over_again(
     assert chain.connection.request("evm_revert", snapshot)
     assert chain.connection.receipt(transaction) is None
     assert looks(proxy, sender)
-    after(lambda: chain.connection.receipt(transaction) is not None, lambda: None).join()
+    wait_mined(chain.connection, transaction)
 
 
 def test_a_count_that_is_far_too_high_is_not_believed(sender: Sender) -> None:

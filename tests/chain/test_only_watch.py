@@ -46,7 +46,7 @@ def test_terms_are_those_of_the_task_that_has_the_number_now(
         chain.mine(20)
         stop.look()
         solver.market.bid(task, 50 * TOKEN)
-        chain.skip(30)
+        chain.skip(61)
         solver.market.assign(task)
         chain.mine()
         stop.look()

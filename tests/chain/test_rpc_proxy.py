@@ -14,7 +14,7 @@ from protocol.chain.devnet import Devnet
 from protocol.chain.transactions import Sender
 from tests.chain.conftest import QUICK
 from tests.chain.rpc_proxy import GARBAGE, PRESETS, Faults, RpcProxy
-from tests.chain.sending import NOWHERE, transfer
+from tests.chain.sending import NOWHERE, transfer, wait_mined
 
 pytestmark = pytest.mark.chain
 
@@ -29,10 +29,10 @@ def proxy(young: Devnet) -> Iterator[RpcProxy]:
     assert set(threading.enumerate()) <= before
 
 
-def ask(proxy: RpcProxy, method: str = "eth_chainId", number: int = 7) -> bytes:
-    """Send a request; returns the body of the answer."""
+def ask(proxy: RpcProxy, method: str = "eth_chainId", number: int = 7, seconds: float = 20.0) -> bytes:
+    """Send a request; returns the body of the answer. No piece of the answer may take longer than `seconds`."""
     query: Any = {"jsonrpc": "2.0", "id": number, "method": method, "params": []}
-    with requests.post(proxy.url, json=query, timeout=1.0, stream=True) as answer:
+    with requests.post(proxy.url, json=query, timeout=seconds, stream=True) as answer:
         return next(answer.iter_content(1 << 20), b"")
 
 
@@ -43,7 +43,7 @@ def test_garbage_is_no_answer(proxy: RpcProxy, kind: str) -> None:
     proxy.faults.pause = 10.0
     if kind in ("cut short", "trickling"):
         with pytest.raises(requests.RequestException):
-            ask(proxy)
+            ask(proxy, seconds=1.0)
     else:
         assert ask(proxy) != true
     proxy.faults.garbage = None
@@ -94,6 +94,8 @@ def test_a_re_organisation_replaces_the_newest_blocks(
     assert young.connection.block(blocks[kept - 1]) == stands
     assert places(young, sent[:kept]) == blocks[:kept]
     if again:
+        for hash_ in sent[kept:]:
+            wait_mined(young.connection, hash_)
         assert places(young, sent[kept:]) == [block + 1 for block in blocks[kept:]]
         assert young.connection.balance(NOWHERE) == balance
     else:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from time import monotonic, sleep
 
 import pytest
@@ -65,7 +66,8 @@ def test_sixteen_ask_the_node_for_little_and_share_a_block(chain: Devnet, proxy:
     48 calls, in at most eight requests.
     """
     connection = Connection(proxy.url)
-    with Sender(connection, development_account(4, chain.chain_id), QUICK) as sender:
+    patient = replace(QUICK, look_again=600.0)
+    with Sender(connection, development_account(4, chain.chain_id), patient) as sender:
         sender.send(transfer(), "first")  # from now on the chain is known
         before, requests = proxy.asked.total(), proxy.requests
         with held(chain):

@@ -79,10 +79,11 @@ def configured(scene: Stage) -> None:
 def test_killed_at_every_stage_it_finishes_and_sends_nothing_twice(tmp_path: Path) -> None:
     with stage(tmp_path) as scene:
         configured(scene)
-        task = scene.post(segments=SEGMENTS)
+        # A process that starts first may take long to load.
+        task = scene.post(segments=SEGMENTS, bidding_period=600)
         solver = development_account(1, scene.devnet.chain_id).address
         points: list[Callable[[TaskView], bool]] = [
-            lambda view: view.status is TaskStatus.TRAINING,
+            lambda view: view.status is not TaskStatus.BIDDING,
             lambda view: view.size > 0,
             lambda view: view.size > 2 or view.status is not TaskStatus.TRAINING,
             submitted,
@@ -118,7 +119,8 @@ def test_killed_while_it_keeps_a_checkpoint_nothing_is_announced_that_is_not_the
     """
     with stage(tmp_path) as scene:
         configured(scene)
-        task = scene.post(segments=SEGMENTS)
+        # A process that starts first may take long to load.
+        task = scene.post(segments=SEGMENTS, bidding_period=600)
         for moment, number in (("rename", 14), ("row", 3), ("put", 8), ("known", 2)):
             kill = partial(killing.install, moment, number)
             with started(scene, kill) as solver:

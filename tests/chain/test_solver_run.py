@@ -158,9 +158,11 @@ def test_what_a_task_held_is_given_back_while_the_solver_runs_on(scene: Stage) -
 
     solver = Solver(scene, Strategy(executor=stuck), once=False, progress_every=1)
     try:
-        task = scene.sold(training_period=8)
-        late = scene.until(task, lambda view: view.status is TaskStatus.TRAINING).train_until
-        scene.until(task, lambda _view: scene.submitter.now() > late)
+        task = scene.sold()
+        late = scene.until(
+            task, lambda view: view.size > 2
+        ).train_until  # the third segment's first step waits
+        scene.skip_to(late)
         go.set()
         scene.until(task, over)
         deadline = monotonic() + 30

@@ -170,7 +170,11 @@ def test_a_model_is_trained_and_comes_back(
             assert handle.loss == {}
             with pytest.raises(ResultError, match="expected a submitted or settled task"):
                 handle.result()
-            assert handle.wait(timeout=0.0) == "bidding"
+            while not seen:
+                assert (
+                    handle.wait(timeout=0.5, on_progress=lambda progress: seen.append(progress.status))
+                    == "bidding"
+                )
             settling = Settling(scene, handle.task)
             assert handle.wait(on_progress=lambda progress: seen.append(progress.status)) == "settled"
             settling.join()

@@ -77,7 +77,7 @@ def test_threads_share_an_account_without_a_gap(sender: Sender) -> None:
 def _hold(url: str, ready: Any, done: Any) -> None:
     with Sender(Connection(url), development_account(4, 31337)):
         ready.set()
-        done.wait(30)
+        done.wait(200)
 
 
 def test_another_process_is_kept_from_the_same_account(chain: Devnet) -> None:
@@ -86,7 +86,7 @@ def test_another_process_is_kept_from_the_same_account(chain: Devnet) -> None:
     other = context.Process(target=_hold, args=(chain.url, ready, done))
     other.start()
     try:
-        assert ready.wait(60)
+        assert ready.wait(200)
         with pytest.raises(AccountInUse, match="stop the other process"):
             Sender(chain.connection, development_account(4, chain.chain_id))
     finally:

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -18,11 +19,9 @@ from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.dispute.view import Verdict
 from protocol.errors import ExitCode
 from protocol.node.migrations import copy_of
-from solver.strategy import Strategy
-from tests.adversaries.tiny import moves_a_weight_far
 from tests.chain.solver_stage import Solver, Stage, over, submitted
 from tests.chain.test_solver_killed import DAWDLE, configured, started
-from tests.chain.test_verifier_killed import Process, events
+from tests.chain.test_verifier_killed import Process, answering_after, events
 from tests.chain.test_verifier_watch import until_registered, wait
 from tests.unit.node.dumps import dumps, put_back
 from verifier.database import Database
@@ -74,7 +73,7 @@ def alone(scene: Stage) -> Stage:
 
 def test_a_solvers_task_is_settled_over_upgrades(scene: Stage) -> None:
     configured(scene)
-    task = scene.post(segments=6)
+    task = scene.post(segments=6, bidding_period=600)
     points: list[Callable[[TaskView], bool]] = [lambda view: view.size > 1, submitted]
     with started(scene):
         scene.until(task, lambda view: view.bidder != NOBODY, 90)
@@ -133,11 +132,13 @@ def test_a_challenge_is_won_over_upgrades(alone: Stage, tmp_path: Path) -> None:
     solver = None
     try:
         until_registered(scene)
-        solver = Solver(scene, Strategy(executor=moves_a_weight_far))
+        killed = Event()
+        solver = Solver(scene, answering_after(killed))
         task = scene.sold()
         for name in ("Committed", "StepSelected"):
             wait(lambda name=name: events(scene)[name] > 0, 90)  # type: ignore[misc]
             verifier.kill()
+        killed.set()
         assert scene.until(task, over, 120).status is TaskStatus.SLASHED
         assert verifier.join() == ExitCode.FRAUD
         happened = events(scene)

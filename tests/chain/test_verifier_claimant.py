@@ -15,7 +15,6 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.dispute.juries import UNAVAILABLE, JuryVerdict, juror_number
 from protocol.node.addresses import Address
-from protocol.node.http import free_port
 from protocol.node.reach import Reach
 from protocol.program.step import StepProgram
 from protocol.tasks.task import Terms
@@ -71,7 +70,7 @@ class Claimant:
     def __init__(self, case: Case, folder: Path) -> None:
         self.case, self.address = case, case.address(case.seat)
         self._log = folder / "claimant.log"
-        flags = "--no-whistleblow", "--port", str(free_port("127.0.0.1"))
+        flags = "--no-whistleblow", "--port", "0"
         self._process = Process(case.scene, folder / "claimant", self._log, int(case.seat[4:]), *flags)
 
     def kill(self) -> None:
@@ -216,7 +215,7 @@ def test_a_claim_whose_jury_is_never_drawn_is_dropped(scene: Stage) -> None:
     """
     with ExitStack() as stack:
         with ExitStack() as solving:
-            task = sold(scene, solving, SolverStrategy())
+            task = sold(scene, solving, SolverStrategy(), NOWHERE)
             scene.until(task, submitted)
         draw_first(scene.submitter, scene.devnet)
         case = seated(scene, task)

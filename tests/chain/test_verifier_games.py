@@ -136,7 +136,7 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
 
 def test_a_bundle_that_trickled_comes_after_the_others(scene: Scene) -> None:
     """Two tasks are baits: their bundle arrives at one byte a second. Even with one thread for replays and
-    one for fetches, each bait delays the real task's game by less than five seconds.
+    one for fetches, each bait delays the real task's bundle by less than five seconds.
     """
     with trickling() as address:
         watcher = Watcher(scene, further=7, replays=1, fetches=1)
@@ -150,8 +150,10 @@ def test_a_bundle_that_trickled_comes_after_the_others(scene: Scene) -> None:
             ]
             task = scene.post()
             scene.cheated([*baits, task])
-            wait(lambda: task in scene.games_on())
-            lost = watcher.node._workers.fetches.rests.lost
+            context = watcher.node.context
+            terms, lost = scene.submitter.market.terms(task), watcher.node._workers.fetches.rests.lost
+            wait(lambda: context.materials.has_bundle(terms))
             assert all(0 < lost(bait) < 5 for bait in baits)
+            wait(lambda: task in scene.games_on())
         finally:
             watcher.close()

@@ -116,14 +116,14 @@ def drawn(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> Case:
     return seated(scene, task)
 
 
-def sold(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> int:
-    """A task that the solver has won."""
+def sold(scene: Stage, stack: ExitStack, solver: SolverStrategy, *relays: str) -> int:
+    """A task that the solver has won. `relays` are the solver's; none means the scene's."""
     for name in ACCOUNTS:
         client = scene.client(name)
         client.fund(1_000 * TOKEN)
         client.audit.register(0, ANYTHING)
         client.close()
-    stack.callback(Solver(scene, solver).close)
+    stack.callback(Solver(scene, solver, relays=relays or (scene.relay,)).close)
     terms = {
         "jurors": JURORS,
         "audit_fee": FEE,

@@ -16,7 +16,7 @@ from protocol.chain.views import TaskStatus
 from protocol.dispute import defender
 from protocol.dispute.moves import Move
 from protocol.dispute.provider import Run
-from protocol.dispute.view import GameView, Verdict
+from protocol.dispute.view import GameView, Phase, Verdict
 from protocol.errors import ExitCode
 from protocol.execution.replay import Executor, Work
 from solver.catalog import Catalog
@@ -91,16 +91,27 @@ def events(scene: Stage) -> Counter[str]:
     return Counter(event.name for event in follower.poll().events)
 
 
+def answering_after(go: Event) -> Strategy:
+    """A cheat that answers no selection of a step before `go` is set, so that no game ends before that."""
+
+    def defence(game: GameView, run: Run) -> Sequence[Move]:
+        return defender.moves(game, run) if game.phase is not Phase.FRAME or go.is_set() else ()
+
+    return Strategy(executor=moves_a_weight_far, defence=defence)
+
+
 def test_a_challenge_survives_kills(scene: Stage, tmp_path: Path) -> None:
     verifier = Process(scene, tmp_path / "verifier", tmp_path / "verifier.log")
     solver = None
     try:
         until_registered(scene)
-        solver = Solver(scene, Strategy(executor=moves_a_weight_far))
+        killed = Event()
+        solver = Solver(scene, answering_after(killed))
         task = scene.sold()
         for name in KILLED_AFTER:
             wait(lambda name=name: events(scene)[name] > 0, 90)  # type: ignore[misc]
             verifier.kill()
+        killed.set()
         assert scene.until(task, over, 120).status is TaskStatus.SLASHED
         assert verifier.join() == ExitCode.FRAUD
         happened = events(scene)
@@ -177,7 +188,7 @@ def test_a_commitment_on_its_way_survives_a_kill(tmp_path: Path) -> None:
         address = account.address
         account.close()
         sent = scene.devnet.connection.transaction_count
-        task = scene.post(bundle=f"{scene.bundles.as_uri()}/")
+        task = scene.post(bundle=f"{scene.bundles.as_uri()}/", bidding_period=600)
         held_back = scene.bundles.rename(tmp_path / "held-back")
         verifier = Process(scene, tmp_path / "verifier", tmp_path / "verifier.log")
         try:

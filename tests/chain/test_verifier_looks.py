@@ -194,8 +194,8 @@ def test_an_honest_seat_answers_a_false_accusation_and_keeps_the_bond(scene: Sta
         wait(lambda: bool(happened(scene, "Revealed", task)))
         (revealed,) = happened(scene, "Revealed", task)
         false.audit.attest(task, look, bytes([1]) * 32, bytes([2]) * 32)
-        accuse(scene, false, task, look, revealed.arguments["salt"], revealed.arguments["segmentRoot"])
         before = wealth(scene, watcher.client.address)
+        accuse(scene, false, task, look, revealed.arguments["salt"], revealed.arguments["segmentRoot"])
         wait(lambda: bool(happened(scene, "Answered", task)))
         assert wealth(scene, watcher.client.address) - before == GAME_COST
         assert not audit.seat(task, 0).caught

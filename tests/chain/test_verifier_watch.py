@@ -113,13 +113,27 @@ def outcome(watcher: Watcher, task: int) -> str | None:
     return challenges[0].outcome if challenges else None
 
 
-def pass_false_accuser(scene: Stage) -> None:
-    """Wait until the first game is over. Its challenger computed with a weight that is far off, so it finds
-    nothing to judge in the trace of the step and loses on the clock, which is advanced here.
+def pass_false_accuser(scene: Stage, accuser: Watcher) -> None:
+    """Wait until the first game is over. Its challenger computed with a weight that is far off. It walks down
+    to an element that the contract finds right, so the judgment is refused. Then it loses on the clock, which
+    is advanced here.
     """
     game_of, claim_of = scene.submitter.game.game, scene.submitter.game.claim
-    wait(lambda: scene.submitter.game.games() > 0 and game_of(1).phase is Phase.FRAME)
-    wait(lambda: claim_of(game_of(1).claim).posted_at > 0)
+
+    def refused() -> float:
+        return measured(accuser, "assay_verifier_failures_total")
+
+    def is_stuck() -> bool:
+        """Whether the move that the accuser owes now has failed. An earlier skip could fall into a turn of
+        the solver.
+        """
+        failed, state = refused(), game_of(1)
+        if state.phase is not Phase.FRAME or state.demand_open or not claim_of(state.claim).posted_at:
+            return False
+        wait(lambda: refused() > failed or game_of(1).head != state.head)
+        return game_of(1).head == state.head
+
+    wait(lambda: scene.submitter.game.games() > 0 and is_stuck())
     scene.devnet.skip(game_of(1).deadline - scene.submitter.now() + 1)
     wait(lambda: game_of(1).verdict is not Verdict.NONE)
 
@@ -131,7 +145,7 @@ def is_suspended(scene: Stage, watcher: Watcher) -> bool:
 
 
 def measured(watcher: Watcher, name: str) -> float:
-    """The sum of a gauge's values over its labels."""
+    """The sum of a gauge's or a counter's values over its labels."""
     families = watcher.node.context.metrics.registry.collect()
     return sum(sample.value for family in families for sample in family.samples if sample.name == name)
 
@@ -186,6 +200,8 @@ def test_a_cheat_is_walked_down_and_slashed_and_who_watches_is_told(
         },
     )
     until_registered(scene)
+    # From now on it follows new tasks; one that is over before the first look would be left out.
+    wait(lambda: '"following"' in log.read_text(), 90)
     cheat = SolverStrategy(executor=moves_a_weight_far)
     strategy = cheat if serving else replace(cheat, app=says_nothing)
     solver = Solver(scene, strategy)
@@ -254,10 +270,10 @@ def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(
         # The game stays open until the challenger's clock runs out.
         wait(lambda: all(receiver.events == ["challenged"] for receiver in receivers), 200)
         wait(lambda: measured(watcher, "assay_node_stake_at_risk_tokens") == 20)
-        pass_false_accuser(scene)
-        game = scene.submitter.game.game(1)
         scene.until_drawn(task)
         scene.attest(task)
+        pass_false_accuser(scene, watcher)
+        game = scene.submitter.game.game(1)
         scene.end_challenges(task)
         assert scene.until(task, over).status is TaskStatus.SETTLED
         assert watcher.join() is ExitCode.FRAUD

@@ -36,7 +36,7 @@ def terms(**changes: Any) -> Terms:
         "audit_fee": 2 * TOKEN,
         "game_cost": 3 * TOKEN,
         "delay_penalty": 10 * TOKEN,
-        "bidding_period": 10,
+        "bidding_period": 60,
         "training_period": 600,
         "challenge_period": 300,
         "attest_period": 100,

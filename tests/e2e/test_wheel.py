@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from examples.demo.children import Children
-from protocol.chain.client import connect
+from protocol.chain.client import Client, connect
 from protocol.chain.devnet import anvil_program
 from protocol.chain.views import NOBODY, Seat
 from protocol.node.home import Home
@@ -60,11 +60,11 @@ stake = 1000
 restitution = 100
 audit_fee = 2
 delay_penalty = 10
-bidding_period = 30
-training_period = 60
-attest_period = 60
+bidding_period = 300
+training_period = 600
+attest_period = 100
 extension = 2
-challenge_period = 70
+challenge_period = 900
 clock = 300
 verifiers = 1
 segments_per_verifier = 1
@@ -157,6 +157,11 @@ def all_attested(seats: Sequence[Seat]) -> bool:
     return bool(seats) and all(seat.attested for seat in seats)
 
 
+def pass_until(client: Client, time: int) -> None:
+    """Advance the chain's clock to `time`."""
+    client.connection.request("evm_increaseTime", hex(max(0, time - client.now()) + 1))
+
+
 def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
     where = operator.type(
         "python", "-c", "import protocol, torch, web3; print(protocol.__file__, web3.__file__)"
@@ -187,10 +192,10 @@ def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
     assert operator.assay("submit", "tiny.toml", "--yes", "--dev-account", "1", *served)["task"] == 1
     with connect(operator.rpc, Path(deployed["file"])) as seen:  # for the test only; it sends nothing
         operator.wait_until(lambda: seen.market.task(1).bidder != NOBODY, "a bid")
-        seen.connection.request("evm_increaseTime", hex(30))
+        pass_until(seen, seen.market.task(1).bids_until)
         operator.wait_until(lambda: all_attested(seen.audit.seats(1)), "the seat attested")
         result = operator.assay("result", "1", "--output", "result")
-        seen.connection.request("evm_increaseTime", hex(70))
+        pass_until(seen, seen.market.task(1).challenge_until)
     assert (result["final"], result["metrics"].keys()) == (False, {"loss"})
     assert (operator.folder / result["file"]).is_file()
     assert (operator.ended("solver"), operator.ended("verifier")) == (0, 0)

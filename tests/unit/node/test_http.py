@@ -14,7 +14,7 @@ import pytest
 
 from protocol.errors import ExitCode
 from protocol.node import http_shares, http_timeouts
-from protocol.node.http import FILES, NotPublic, bind, require_public, server, url_of
+from protocol.node.http import FILES, NotPublic, bind, hold_port, require_public, server, url_of
 from protocol.node.http_clients import client_of, share_of
 from protocol.node.http_shares import CONNECTIONS_EACH
 from tests.unit.node.apps import MIB, PATIENCE, Message, Receive, Send, answers, served
@@ -236,3 +236,13 @@ def test_room_is_made_by_ending_what_waits_longest_for_its_client(monkeypatch: p
         assert clients[3].recv(MIB).startswith(b"HTTP/1.1 200")
         go.set()
         assert clients[0].recv(MIB).startswith(b"HTTP/1.1 200")
+
+
+def test_a_held_port_is_for_the_server_that_names_it() -> None:
+    with hold_port("127.0.0.1") as held:
+        port = held.getsockname()[1]
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+        with bind("127.0.0.1", port) as server:
+            server.listen()
+            socket.create_connection(("127.0.0.1", port)).close()
