@@ -16,11 +16,12 @@ from itertools import islice
 
 import pytest
 
+from tests.adversaries.waiting import until
 from tests.campaign.bombs import ENCODINGS, UNPACKED, bomb
 from tests.campaign.peer_proxy import FORMS, MODES, PeerProxy
 from tests.campaign.upstream import BODY, Upstream, upstream
 
-SHORT = 0.2
+SHORT = 2.0
 """Seconds without an answer after which a test takes a peer to be silent."""
 
 
@@ -121,6 +122,7 @@ def test_a_silent_peer_takes_a_question_and_is_kept_by_nobody(
     asking.request("GET", "/body")
     with pytest.raises(TimeoutError):
         asking.getresponse()
+    until("the peer takes the question", lambda: bool(proxy.asked))
     assert (proxy.asked, party.questions) == (["/body"], [])
     asking.close()
 
