@@ -118,6 +118,7 @@ def test_all_questions_about_a_round_share_one_client_for_each_place(
     lanes = job.lanes
     state = lanes.train(lanes.initial_state(job.seeds[1], 1), [lanes.nothing()] * width, job.interpreter())
     monkeypatch.setattr(module, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(module, "HEAD_START", 60.0)  # a place that takes a second here is busy, not silent
     failed: list[tuple[object, ...]] = []
     monkeypatch.setattr(Peers, "_failed", lambda *what: failed.append(what[1:]))
     shelves = [Shelf(tmp_path / f"served{lane}") for lane in range(width)]
