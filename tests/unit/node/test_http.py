@@ -99,9 +99,11 @@ def test_an_address_of_another_machine_is_announced(url: str) -> None:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check connections often and close them soon."""
+    """Check connections often, and let answers be read soon. A request may take `PATIENCE` seconds, until a
+    test sets another limit.
+    """
     monkeypatch.setattr(http_timeouts, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(http_timeouts, "REQUEST_SECONDS", 0.1)
+    monkeypatch.setattr(http_timeouts, "REQUEST_SECONDS", PATIENCE)
     monkeypatch.setattr(http_timeouts, "READING_SECONDS", 0.1)
 
 
@@ -143,10 +145,12 @@ def ask(place: tuple[str, int]) -> tuple[int, bytes]:
 
 
 @pytest.mark.usefixtures("hasty")
-def test_clients_that_say_nothing_do_not_keep_others_out() -> None:
+def test_clients_that_say_nothing_do_not_keep_others_out(monkeypatch: pytest.MonkeyPatch) -> None:
     with served(answers) as place, ExitStack() as stack:
         silent = [stack.enter_context(socket.create_connection(place)) for _ in range(10 * CONNECTIONS_EACH)]
+        monkeypatch.setattr(http_timeouts, "REQUEST_SECONDS", 0.1)
         assert all(is_ended(client) for client in silent)
+        monkeypatch.setattr(http_timeouts, "REQUEST_SECONDS", PATIENCE)
         assert ask(place) == (200, b"hello")
 
 
@@ -160,9 +164,10 @@ def test_clients_that_say_nothing_do_not_keep_others_out() -> None:
     ],
     ids=["headers", "headers of a second request", "body"],
 )
-def test_a_client_that_trickles_a_request_is_let_go(begin: str) -> None:
+def test_a_client_that_trickles_a_request_is_let_go(begin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with served(answers) as place, socket.create_connection(place) as client:
         client.sendall(begin.encode())
+        monkeypatch.setattr(http_timeouts, "REQUEST_SECONDS", 0.1)
         assert is_cut_off(client)
 
 
@@ -182,8 +187,9 @@ def test_a_client_that_does_not_read_is_let_go() -> None:
 
 
 @pytest.mark.usefixtures("hasty")
-def test_whoever_waits_for_a_slow_answer_gets_it() -> None:
+def test_whoever_waits_for_a_slow_answer_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def slow(scope: Message, receive: Receive, send: Send) -> None:
+        monkeypatch.setattr(http_timeouts, "REQUEST_SECONDS", 0.1)
         await asyncio.sleep(1)  # ten times what a client may take
         await answers(scope, receive, send)
 
