@@ -17,7 +17,7 @@ from threading import Event, Semaphore
 import pytest
 from anyio import to_thread
 
-from protocol.node import http_shares
+from protocol.node import http_shares, http_timeouts
 from protocol.node.http_clients import IP
 from protocol.node.http_shares import CONNECTIONS_EACH
 from tests.unit.node.apps import MIB, PATIENCE, WHOLE, Message, Receive, Send, answers, served
@@ -34,8 +34,9 @@ def connected(place: tuple[str, int], host: str) -> socket.socket:
 
 
 class Watched:
-    """An app that counts its answers by address. It also sends requests itself, through the client that
-    `begin` received: one each time it has given `pause` answers to other clients.
+    """An app that counts its answers by address. It answers nobody before `begin` is called. From then on it
+    also sends requests itself, through the client that `begin` received: one each time it has given `pause`
+    answers to other clients.
     """
 
     def __init__(self, pause: int) -> None:
@@ -46,19 +47,21 @@ class Watched:
         self._own: tuple[str, int] | None = None
 
     def begin(self, client: socket.socket) -> None:
-        """From now on, the app sends its requests over this client's connection."""
+        """Begin to answer. The app sends its requests over this client's connection."""
         self._own, self.client = client.getsockname(), client
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request. If the app then sends a request itself, it does so on the server's thread,
         directly after it has counted.
         """
+        while self.client is None:
+            await asyncio.sleep(0.001)
         if scope["client"] == self._own:
             self.between.append(self._answered)
             self._answered = Counter()
         else:
             self._answered[scope["client"][0]] += 1
-            if self.client is not None and self._answered.total() >= self._pause:
+            if self._answered.total() >= self._pause:
                 self._answered = Counter()
                 self.client.sendall(WHOLE)
         await answers(scope, receive, send)
@@ -66,8 +69,11 @@ class Watched:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the time limit of a turn so long that each turn ends with its answer, however busy this machine is."""
+    """Make the time limits of a turn and of a request so long that each turn ends with its answer, however busy
+    this machine is.
+    """
     monkeypatch.setattr(http_shares, "TURN_SECONDS", PATIENCE)
+    monkeypatch.setattr(http_timeouts, "REQUEST_SECONDS", PATIENCE)
 
 
 def answers_between(flood: list[tuple[str, int]], host: str) -> list[Counter[str]]:
@@ -75,19 +81,19 @@ def answers_between(flood: list[tuple[str, int]], host: str) -> list[Counter[str
     its answer.
 
     Meanwhile, the addresses in `flood` send requests without a pause. `flood` gives the number of connections
-    for each address.
+    for each address. All these requests are sent before the first answer.
     """
     app = Watched(pause=500)
     with served(app) as place, ExitStack() as stack, connected(place, host) as client:
         hostile = [stack.enter_context(connected(place, name)) for name, count in flood for _ in range(count)]
         for other in hostile:
             other.sendall(WHOLE * (16_000 // len(hostile)))
+        app.begin(client)
         for other in hostile:
             assert other.recv(1)
-        app.begin(client)
         while len(app.between) < 10:
             assert client.recv(MIB)
-    return app.between
+    return app.between[:10]
 
 
 @pytest.mark.usefixtures("patient")
@@ -151,6 +157,7 @@ def test_requests_of_clients_that_have_gone_count_while_threads_work_for_them(
             other.sendall(WHOLE)
             assert status(other) == b"HTTP/1.1 200 OK"
             assert status(over) == b"HTTP/1.1 503 Service Unavailable"
+        monkeypatch.setattr(http_shares, "WAIT_SECONDS", PATIENCE)  # the threads' places become free
         app.let.set()
         with connected(place, "127.0.2.1") as again:
             again.sendall(WHOLE)
