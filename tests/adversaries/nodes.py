@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 from protocol.chain.client import Client, connect
@@ -23,7 +24,9 @@ Settings = TypeVar("Settings", bound=NodeSettings)
 def connected(
     model: type[Settings], party: str, options: Namespace, home: Home, **flags: object | None
 ) -> Iterator[tuple[Client, Settings]]:
-    """Yields the client of the development account in `options`, and the party's settings with `flags`."""
+    """Yields the client of the development account in `options`, and the party's settings with `flags`. The
+    client replaces its transactions after `replace_after` seconds if `options` has them.
+    """
     given: dict[str, object | None] = {
         "rpc": options.rpc,
         "account": f"dev:{options.dev_account}",
@@ -33,6 +36,8 @@ def connected(
     }
     settings = load(model, party, home.config, given).values
     with connect(settings.rpc, settings.deployment, settings.account) as client:
+        if options.replace_after is not None:
+            client.sender.sending = replace(client.sender.sending, replace_after=options.replace_after)
         yield client, settings
 
 

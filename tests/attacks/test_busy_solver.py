@@ -24,19 +24,24 @@ from tests.unit.solver import tiny
 
 pytestmark = pytest.mark.chain
 
+LONG_STEPS = 300
+"""Steps of a segment that trains for 120 s."""
+THIRD = 350 // 3
+"""Chain seconds that the solver may use of a game's clock (`Stage.post`). They run while this machine is busy."""
+
 
 @contextmanager
 def accused(
-    scene: Stage, segments: int, segment_steps: int, late: str = "1:0", **terms: int
+    scene: Stage, segments: int, segment_steps: int, *flags: str, late: str = "1:0", **terms: int
 ) -> Iterator[tuple[Callable[[], int], FalseGames]]:
     """An honest solver that has submitted its result of a task, and an account with bonds for games on that
     task.
 
     Yields a function that counts the steps that the solver has run in all tasks, and the account's
-    `FalseGames`. `late` is the value of the flag `--late` of `tests.adversaries`.
+    `FalseGames`. The solver has the `flags` of `tests.adversaries`; `late` is the value of `--late`.
     """
     log = scene.home.root / "steps"
-    flags = ("--late", late, "--step-log", str(log))
+    flags = ("--late", late, "--step-log", str(log), *flags)
     with ExitStack() as stack:
         accuser = stack.enter_context(closing(scene.client("dev:2")))
         with mined_at_once(scene):
@@ -72,18 +77,19 @@ def until_waiting(scene: Stage, address: str, count: int) -> None:
 
 
 def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene: Stage) -> None:
-    """A segment of the second task takes 120 s, but the solver must answer within 30 s. Before the fix, the
-    solver was slashed.
+    """A segment of the second task takes 120 s, but the solver must answer before the segment's end, and
+    within 90 s. Before the fix, the solver was slashed.
     """
     with accused(scene, tiny.SEGMENTS, tiny.STEPS, late="2:0.4") as (steps, games):
         with mined_at_once(scene):
-            busy = scene.sold(segment_steps=300)
+            busy = scene.sold(segment_steps=LONG_STEPS)
             scene.until(busy, lambda view: view.status is TaskStatus.TRAINING)
         scene.until(busy, lambda _view: steps() > tiny.SEGMENTS * tiny.STEPS)
         game = games.open(1)
         asked = games.client.now()
         assert games.until_convicted_or([game], "is_expanded", [1]), "slashed while it trained"
-        assert games.expanded_at(1) <= asked + 30, "it waited for the other task's segment"
+        assert steps() < tiny.SEGMENTS * tiny.STEPS + LONG_STEPS, "it waited for the other task's segment"
+        assert games.expanded_at(1) <= asked + 90, "it waited for the other task's segment"
         assert scene.submitter.market.task(games.task).status is TaskStatus.SUBMITTED
 
 
@@ -93,13 +99,13 @@ def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
 
     At commit 7ebdc6a, the solver held one lock while it estimated the gas of a reveal and signed the reveal,
     and it asked for the fees and the balance again for each reveal. So the 16 reveals took 64 requests and,
-    on busy cores, five blocks.
+    on busy cores, five blocks. Here no reveal is sent again with a higher fee, however busy the cores are.
     """
     devnet = scene.devnet
     with (
         RpcProxy(devnet.url) as proxy,
         behind(scene, proxy),
-        accused(scene, NODES, 1) as (_, games),
+        accused(scene, NODES, 1, "--replace-after", "600") as (_, games),
         mined_at_once(scene),
     ):
         game = games.open_blind()
@@ -119,17 +125,19 @@ def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
         assert len(games.blocks_of_reveals(game)) == NODES
 
 
-def test_six_demands_at_once_are_answered_in_forty_seconds(scene: Stage) -> None:
-    """Six games demand 96 nodes in all, and the solver may use 40 s of each game's clock. Before the fix, the
-    solver was slashed with reveals missing.
+def test_six_demands_at_once_are_answered_in_a_third_of_the_clock(scene: Stage) -> None:
+    """Six games demand 96 nodes in all. The solver may use a third of each game's clock, and its reveals share
+    blocks. Before the fix, the solver waited for each receipt and was slashed with reveals missing.
     """
     with accused(scene, NODES, 1) as (_, games):
         with mined_at_once(scene):
             numbers = [games.open_blind() for _ in range(6)]
         games.at_once([partial(games.demand_checkpoints, number) for number in numbers])
         assert games.until_convicted_or(numbers, "is_answered"), "slashed with reveals missing"
-        assert all(len(games.blocks_of_reveals(number)) == NODES for number in numbers)
-        assert all(games.solver_spent(number) <= 40 for number in numbers)
+        blocks = [games.blocks_of_reveals(number) for number in numbers]
+        assert all(len(found) == NODES for found in blocks)
+        assert len(set().union(*blocks)) <= len(numbers) * NODES // 2
+        assert all(games.solver_spent(number) <= THIRD for number in numbers)
 
 
 def test_games_in_four_segments_replay_each_of_them_once(scene: Stage) -> None:
@@ -146,4 +154,4 @@ def test_games_in_four_segments_replay_each_of_them_once(scene: Stage) -> None:
         games.at_once(demands)
         assert games.until_convicted_or(numbers, "is_answered"), "slashed with reveals missing"
         assert steps() == trained + len(segments) * (NODES - 1)
-        assert all(games.solver_spent(number) <= 2 * 30 for number in numbers), "a step tree and a demand"
+        assert all(games.solver_spent(number) <= THIRD for number in numbers), "a step tree and a demand"
