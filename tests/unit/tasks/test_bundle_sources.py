@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ from protocol.tasks.bundles import BundleRefused, BundleUnavailable, Limits, Wro
 from protocol.tasks.bundles.sources import open_source, read
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
+BOUND = 20.0
+"""Seconds within which a client that may take half a second must be done, however busy the machine is."""
 
 
 class Server(ThreadingHTTPServer):
@@ -118,7 +121,7 @@ def test_a_server_that_trickles_loses(server: Server) -> None:
         request.send_header("Connection", "close")
         request.end_headers()
         try:
-            for _ in range(100):
+            while True:
                 request.wfile.write(b"x")
                 request.wfile.flush()
                 time.sleep(0.05)
@@ -129,13 +132,13 @@ def test_a_server_that_trickles_loses(server: Server) -> None:
     started = time.monotonic()
     with pytest.raises(BundleUnavailable, match="when the time was over"):
         manifest(server, seconds=0.5)
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < BOUND
 
 
 def test_a_server_that_trickles_its_headers_loses(server: Server) -> None:
     def trickle(request: BaseHTTPRequestHandler) -> None:
         try:
-            for piece in (b"HTTP/1.1 200 OK\r\n", *(b"a: b\r\n" for _ in range(100))):
+            for piece in chain([b"HTTP/1.1 200 OK\r\n"], repeat(b"a: b\r\n")):
                 request.wfile.write(piece)
                 request.wfile.flush()
                 time.sleep(0.05)
@@ -146,7 +149,7 @@ def test_a_server_that_trickles_its_headers_loses(server: Server) -> None:
     started = time.monotonic()
     with pytest.raises(BundleUnavailable, match="0 bytes when the time was over"):
         manifest(server, seconds=0.5)
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < BOUND
 
 
 def test_an_answer_cut_short_is_no_file(server: Server) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 import httpcore
@@ -20,6 +21,10 @@ PATIENCE = 0.5
 """Seconds that a client waits for a solver that is too slow."""
 PLENTY = 60.0
 """Seconds that a client waits for a solver that answers at once; enough on any machine."""
+BOUND = 20.0
+"""Seconds within which a client with `PATIENCE` must be done, however busy the machine is. The slow solvers of
+these tests go on for longer.
+"""
 FAILURES = 2
 """After this many failures in a row, a solver is not asked for a while, because each failure may take the
 whole patience.
@@ -105,7 +110,7 @@ def test_a_solver_that_is_always_busy_takes_no_more_time_than_a_slow_one(
     with serving(answers(b"", "503 Service Unavailable")) as server:
         begun = time.monotonic()
         assert client(server.url, PATIENCE).segment_roots() is None
-        assert time.monotonic() - begun < 4 * PATIENCE
+        assert time.monotonic() - begun < BOUND
 
 
 def test_what_can_be_demanded_in_a_game_is_asked_of_a_busy_solver_once() -> None:
@@ -136,9 +141,10 @@ def floods(connection: socket.socket, _target: str) -> None:
         connection.sendall(bytes(65_536))
 
 
-def says_nothing(_connection: socket.socket, _target: str) -> None:
-    """Reads the request and sends nothing."""
-    time.sleep(3 * PATIENCE)
+def says_nothing(connection: socket.socket, _target: str) -> None:
+    """Reads the request and sends nothing until the client ends the connection."""
+    connection.settimeout(PLENTY)
+    connection.recv(1)
 
 
 HOSTILE: dict[str, Handler] = {
@@ -162,7 +168,7 @@ def test_a_hostile_answer_is_no_answer_and_comes_in_time(talk: Handler) -> None:
     with serving(talk) as server:
         begun = time.monotonic()
         assert client(server.url, PATIENCE).segment_roots() is None
-        assert time.monotonic() - begun < 4 * PATIENCE
+        assert time.monotonic() - begun < BOUND
 
 
 @pytest.mark.parametrize("length", [0, 31, 32 * tiny.STEPS, 32 * (tiny.STEPS + 2)])
@@ -297,8 +303,12 @@ def test_a_listening_port_of_this_machine_hears_nothing() -> None:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         assert client(url, PATIENCE, Reach(this_machine=False)).segment_roots() is None
         assert connections(listening) == 0
-        assert client(url, PATIENCE).segment_roots() is None
-        assert connections(listening) == 1, "the parties of a development chain share a machine"
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(client(url).segment_roots)
+            listening.settimeout(PLENTY)
+            listening.accept()[0].close()  # the parties of a development chain share a machine
+            assert asked.result() is None
+        assert connections(listening) == 0
 
 
 def test_a_name_that_leads_elsewhere_after_its_check_is_connected_to_what_was_checked(
