@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
@@ -34,8 +35,10 @@ from verifier.solver_client import Shapes, SolverClient
 from verifier.states import States
 
 LONGEST = 0.5
-"""Maximum seconds for one checkpoint in these tests."""
+"""Maximum seconds for one checkpoint that comes too slowly."""
 PLENTY = 60.0
+BOUND = 20.0
+"""Seconds within which a client with `LONGEST` must be done, however busy the machine is."""
 ROOTS = b"".join(checkpoint_roots(HONEST))
 COMMITTED = committed(HONEST)
 
@@ -66,9 +69,9 @@ def false(_number: int) -> State:
     return HONEST[1]
 
 
-def client(url: str) -> SolverClient:
+def client(url: str, longest: float = math.inf) -> SolverClient:
     shapes = Shapes(PROGRAM, tiny.SEGMENTS, tiny.STEPS)
-    return SolverClient(parsed(url), tiny.TASK, shapes, PLENTY, Reach(), LONGEST)
+    return SolverClient(parsed(url), tiny.TASK, shapes, PLENTY, Reach(), longest)
 
 
 def replayer(folder: Path, solver: SolverClient, others: Sequence[SolverClient] = ()) -> Replayer:
@@ -121,8 +124,8 @@ def test_a_checkpoint_takes_no_longer_than_its_share_however_large_it_is(
 
     with serving(trickles) as server:
         begun = time.monotonic()
-        assert client(server.url).checkpoint(1) is None
-        assert time.monotonic() - begun < 8 * LONGEST
+        assert client(server.url, LONGEST).checkpoint(1) is None
+        assert time.monotonic() - begun < BOUND
 
 
 def test_after_its_time_a_job_begins_with_nothing_more(tmp_path: Path) -> None:
