@@ -18,8 +18,12 @@ from tests.campaign.peer_proxy import FORMS, MODES, Mode, PeerProxy
 FAULTS: Final[list[tuple[Mode, str]]] = [
     (mode, form) for mode in MODES if mode != "honest" for form in FORMS.get(mode, ("",))
 ]
-SLACK: Final = 4.0
-"""Seconds added to a time limit, for other work and for a busy machine."""
+SLACK: Final = 20.0
+"""Seconds added to a time limit, for other work and for a busy machine. A fault that makes a client wait lasts
+longer.
+"""
+PLENTY: Final = 60.0
+"""A client's time limit, in seconds, for a peer whose fault does not make it wait: enough on any machine."""
 MEMORY: Final = 1 << 24
 """Bytes that a client may allocate during a fault. The client's own limits are lower. Floods and bombs are
 gigabytes or more.
@@ -33,6 +37,13 @@ def make(proxy: PeerProxy, mode: Mode, form: str) -> None:
     proxy.mode, proxy.form = mode, form or None
     if mode == "two-faced" and next(proxy.connections) % 2 == 0:
         next(proxy.connections)  # so that the next connection gets the false answers
+
+
+def patience_with(mode: Mode, form: str, short: float) -> float:
+    """A client's time limit, in seconds, for a peer with this fault: `short` if the fault makes the client wait,
+    otherwise `PLENTY`.
+    """
+    return short if mode in ("silent", "trickling") or form in ("question", "body") else PLENTY
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from protocol.tasks.bundles import write_bundle as write
 from protocol.tasks.bundles.terms import committed_terms
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
-from tests.campaign.faulty import FAULTS, bounded, is_whole, make
+from tests.campaign.faulty import FAULTS, PLENTY, bounded, is_whole, make, patience_with
 from tests.campaign.peer_proxy import Mode, PeerProxy
 from tests.chain.trees import terms
 from tests.unit.solver import tiny
@@ -33,7 +33,11 @@ from verifier.strategy import HONEST
 
 TASK = 1
 SECONDS = 2.0
-"""Seconds that a source has for the whole bundle."""
+"""Seconds that a source has for the whole bundle if its fault makes the client wait; otherwise `PLENTY`."""
+PERIODS = {"attest_period": 2_000, "challenge_period": 3_000}
+"""Terms, in seconds. The share of the attestation time that the client allows for one try is longer than
+`PLENTY`.
+"""
 ERRORS: dict[Mode, type[BundleError]] = {"huge": WrongFile, "two-faced": WrongFile}
 """The client's errors by mode; in other modes the error is `BundleUnavailable`."""
 
@@ -46,7 +50,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Term
     (folder / "new").rename(folder / hash_.hex())
     with Serving(application(folder), "127.0.0.1", 0) as serving:
         place = f"{serving.url}/bundles/{hash_.hex()}"
-        yield serving.url, terms(**committed_terms(made), bundle_hash=hash_, bundle=place)
+        named = {**committed_terms(made), "bundle_hash": hash_, "bundle": place}
+        yield serving.url, terms(**named, **PERIODS)
 
 
 @pytest.fixture
@@ -87,9 +92,14 @@ def held(tmp_path: Path) -> Path:
 @pytest.fixture
 def materials(tmp_path: Path, held: Path, others: list[Address], room: list[int]) -> Materials:
     database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", "account"))
-    limits = Limits(seconds=SECONDS, manifest_bytes=1 << 20)
+    limits = Limits(seconds=PLENTY, manifest_bytes=1 << 20)
     sources, free = (lambda _task: others), (lambda: room[-1])
     return Materials(tmp_path / "node", held, database, HONEST, limits, sources=sources, room=free)
+
+
+def allow(materials: Materials, seconds: float) -> None:
+    """From now on, each source has this many seconds for the whole bundle."""
+    materials._limits = replace(materials._limits, seconds=seconds)
 
 
 def test_an_honest_server_is_enough(materials: Materials, posted: Terms) -> None:
@@ -108,6 +118,7 @@ def test_a_faulty_server_leaves_nothing_half_fetched_and_the_next_one_is_asked(
     mode: Mode,
     form: str,
 ) -> None:
+    allow(materials, patience_with(mode, form, SECONDS))
     make(proxy, mode, form)
     with bounded(SECONDS), pytest.raises(ERRORS.get(mode, BundleUnavailable)):
         materials.fetch(TASK, posted, None)
@@ -148,8 +159,10 @@ def test_a_server_that_vanishes_and_comes_back_is_asked_for_what_is_missing(
     shutil.rmtree(held)
     make(proxy, "half-open", "body")
     proxy.spare = whole - 1
+    allow(materials, SECONDS)
     with bounded(SECONDS), pytest.raises(BundleUnavailable):
         materials.fetch(TASK, posted, None)
+    allow(materials, PLENTY)
     proxy.asked, proxy.mode = [], "honest"
     materials.fetch(TASK, posted, None)
     assert len(proxy.asked) == 2, "the manifest and one blob"

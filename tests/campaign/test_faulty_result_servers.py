@@ -30,7 +30,7 @@ from solver.metrics import Metrics
 from solver.run_store import RunStore
 from solver.server import application
 from solver.training import Training
-from tests.campaign.faulty import FAULTS, bounded, make
+from tests.campaign.faulty import FAULTS, PLENTY, bounded, make, patience_with
 from tests.campaign.peer_proxy import Mode, PeerProxy
 from tests.chain.rounds import draw_first
 from tests.chain.solver_stage import SOLVER, Stage
@@ -40,7 +40,7 @@ from tests.unit.solver import tiny
 pytestmark = pytest.mark.chain
 
 SECONDS = 2.0
-"""Seconds that each server has for the result."""
+"""Seconds that each server has for the result if a fault makes the client wait; otherwise `PLENTY`."""
 
 
 @dataclass
@@ -53,12 +53,14 @@ class Handed:
     honest: str
     """The address of a server that serves the result."""
 
-    def fetch(self, solver: str, seat: str) -> Result:
-        """Let the solver and the seat announce these addresses, then fetch the result."""
+    def fetch(self, solver: str, seat: str, seconds: float = PLENTY) -> Result:
+        """Let the solver and the seat announce these addresses, then fetch the result. Each server has
+        `seconds` for it.
+        """
         self.solver.market.announce(solver)
         self.scene.submitter.market.announce(seat)
         limits = Limits(
-            seconds=SECONDS, manifest_bytes=1 << 20, allowed=(self.scene.bundles.parent.as_uri(),)
+            seconds=seconds, manifest_bytes=1 << 20, allowed=(self.scene.bundles.parent.as_uri(),)
         )
         return fetch(self.scene.submitter, self.scene.home, self.task, limits)
 
@@ -122,12 +124,13 @@ def is_right(result: Result) -> bool:
 def test_the_result_comes_from_the_seat_where_the_solver_is_faulty(
     handed: Handed, proxy: PeerProxy, mode: Mode, form: str
 ) -> None:
+    seconds = patience_with(mode, form, SECONDS)
     make(proxy, mode, form)
     with bounded(SECONDS), pytest.raises(ResultError, match="expected a state with root"):
-        handed.fetch(proxy.url, "http://127.0.0.1:1")
+        handed.fetch(proxy.url, "http://127.0.0.1:1", seconds)
     asked = len(proxy.asked)
     make(proxy, mode, form)
-    assert is_right(handed.fetch(proxy.url, handed.honest))
+    assert is_right(handed.fetch(proxy.url, handed.honest, seconds))
     assert len(proxy.asked) > asked
 
 

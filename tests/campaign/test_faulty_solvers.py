@@ -21,7 +21,7 @@ from protocol.node.serving import Serving
 from solver.catalog import Catalog
 from solver.metrics import Metrics
 from solver.server import application
-from tests.campaign.faulty import FAULTS, bounded, is_whole, make
+from tests.campaign.faulty import FAULTS, PLENTY, bounded, is_whole, make, patience_with
 from tests.campaign.peer_proxy import Mode, PeerProxy
 from tests.unit.solver import tiny
 from tests.unit.verifier.test_replaying import (
@@ -40,8 +40,6 @@ from verifier.states import States
 
 PATIENCE = 0.5
 """The client's time limit, in seconds, for a solver whose fault makes the client wait."""
-PLENTY = 60.0
-"""The client's time limit, in seconds, for any other solver: enough on any machine."""
 SEGMENT = 2
 COMMITTED, ROOTS = committed(HONEST), checkpoint_roots(HONEST)
 CHECKPOINT = canonical(HONEST[(SEGMENT - 1) * tiny.STEPS])
@@ -63,13 +61,6 @@ def proxy(solver: str) -> Iterator[PeerProxy]:
         yield made
 
 
-def patience_with(mode: Mode, form: str) -> float:
-    """The client's time limit, in seconds, for a solver with this fault: `PATIENCE` if the fault makes the
-    client wait, otherwise `PLENTY`.
-    """
-    return PATIENCE if mode in ("silent", "trickling") or form in ("question", "body") else PLENTY
-
-
 def client(url: str, patience: float = PLENTY) -> SolverClient:
     return SolverClient(parsed(url), tiny.TASK, Shapes(PROGRAM, tiny.SEGMENTS, tiny.STEPS), patience, Reach())
 
@@ -86,7 +77,7 @@ def test_a_faulty_solver_is_no_answer_in_time(proxy: PeerProxy, mode: Mode, form
     """If a solver is faulty, the client returns None in time. An exception is a two-faced solver: its data
     are returned, because they have the right length, but they are not what the solver has committed to.
     """
-    asked = client(proxy.url, patience_with(mode, form))
+    asked = client(proxy.url, patience_with(mode, form, PATIENCE))
     make(proxy, mode, form)
     with bounded(PATIENCE):
         roots = asked.segment_roots()
@@ -122,14 +113,14 @@ def test_of_a_faulty_solver_nothing_is_kept_and_the_next_source_is_asked(
     tmp_path: Path, proxy: PeerProxy, solver: str, mode: Mode, form: str
 ) -> None:
     make(proxy, mode, form)
-    alone = Verifier(tmp_path / "alone", client(proxy.url, patience_with(mode, form)))
+    alone = Verifier(tmp_path / "alone", client(proxy.url, patience_with(mode, form, PATIENCE)))
     with bounded(PATIENCE), pytest.raises(Unserved):
         alone.replayer.ask(COMMITTED, [SEGMENT])
     assert alone.replayer.has_withheld(COMMITTED)
     assert not alone.states.commitment(COMMITTED.root)
     assert not [path for path in alone.blobs.rglob("*") if path.is_file()]
     make(proxy, mode, form)
-    both = Verifier(tmp_path / "both", client(proxy.url, patience_with(mode, form)), solver)
+    both = Verifier(tmp_path / "both", client(proxy.url, patience_with(mode, form, PATIENCE)), solver)
     both.replayer.ask(COMMITTED, [SEGMENT])
     assert both.replayer.is_here(COMMITTED, SEGMENT)
     assert canonical(both.states.kept(SEGMENT - 1, ROOTS[SEGMENT - 1]) or {}) == CHECKPOINT
@@ -145,7 +136,7 @@ def test_a_solver_that_is_faulty_after_its_roots_is_not_believed(
     make(proxy, mode, form)
     if mode == "two-faced":
         next(proxy.connections)  # the second connection from now on is for the checkpoint
-    found = Verifier(tmp_path, client(proxy.url, 4 * patience_with(mode, form)), solver)
+    found = Verifier(tmp_path, client(proxy.url, 4 * patience_with(mode, form, PATIENCE)), solver)
     found.replayer.ask(COMMITTED, [SEGMENT])
     assert any(target.endswith(f"/checkpoints/{SEGMENT - 1}/groups/0") for target in proxy.asked)
     assert canonical(found.states.kept(SEGMENT - 1, ROOTS[SEGMENT - 1]) or {}) == CHECKPOINT
