@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +23,6 @@ from protocol.exchange.members import members_document
 from protocol.exchange.shelf import announcement_name
 from protocol.lanes.splitting import Inbox
 from protocol.lanes.splitting import Lanes as Split
-from protocol.node.http import free_port
 from protocol.program.execute import Interpreter
 from protocol.program.step import State
 from solver.lane import RESULT
@@ -58,6 +59,15 @@ def four_times_slower() -> None:
     Split.train = train  # type: ignore[method-assign]
 
 
+def free_ports(host: str, count: int) -> list[int]:
+    """Different ports of `host`, an IPv4 host, on which nobody listens now. All are held until all are chosen."""
+    with ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind((host, 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
+
+
 @dataclass
 class Processes:
     """The lanes of the job in the folder `folder`/job. Leaving the context kills the lanes."""
@@ -70,7 +80,7 @@ class Processes:
     """The number of the job's run. The members files name it, and the folders of shelves have it in their names."""
 
     def __post_init__(self) -> None:
-        self.ports = [free_port("127.0.0.1") for _ in range(self.job.lanes.width)]
+        self.ports = free_ports("127.0.0.1", self.job.lanes.width)
         self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
 
     def start(
@@ -102,11 +112,18 @@ class Processes:
         before: Sequence[Callable[[], None]] = (),
         finished: bool = True,
     ) -> bool:
-        """Start a lane and wait until it has ended. With `finished`, also stop waiting when the lane has the
-        result. Return whether the lane has ended.
+        """Start a lane and wait until it has ended. With `finished`, also stop waiting when the lane has logged
+        that it has the result. (The file of the result may be there although the lane ends, if it is killed
+        before it logs that.) Return whether the lane has ended.
         """
-        process, result = self.start(lane, members, *arguments, before=before), self.kept(lane) / RESULT
-        until(f"lane {lane}", lambda: process.poll() is not None or (finished and result.exists()))
+        log, result = self.log(lane), str(self.kept(lane) / RESULT).encode()
+        earlier = log.stat().st_size if log.exists() else 0
+        process = self.start(lane, members, *arguments, before=before)
+
+        def has_finished() -> bool:
+            return result in log.read_bytes()[earlier:]
+
+        until(f"lane {lane}", lambda: process.poll() is not None or (finished and has_finished()))
         return process.poll() is not None
 
     def home(self, lane: int) -> Path:
