@@ -11,10 +11,14 @@ import pytest
 
 from tests.campaign.cases import Case, covering
 from tests.campaign.faults import FAULTS
-from tests.campaign.play import play
+from tests.campaign.play import TRIES, play
 from tests.campaign.stages import Stage, Who
+from tests.campaign.world import PATIENCE, STARTING
 
-pytestmark = pytest.mark.chain
+LIMIT: Final = TRIES * (STARTING + len(Stage) * PATIENCE)
+"""Seconds for a case, more than all its waits may take: so a case that fails is reported with its logs."""
+
+pytestmark = [pytest.mark.chain, pytest.mark.timeout(LIMIT)]
 
 SIX: Final = (
     Case(Who.SOLVER, Stage.BEFORE_THE_BID, "peers two-faced"),

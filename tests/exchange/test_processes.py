@@ -26,9 +26,12 @@ from protocol.lanes.splitting import Lanes as Split
 from protocol.program.execute import Interpreter
 from protocol.program.step import State
 from solver.lane import RESULT
-from tests.adversaries.waiting import until
+from tests.adversaries.waiting import PATIENCE, until
 from tests.exchange.world import Lanes, fill, other_message, written_job
 from tests.listener import Handler, Listener
+
+pytestmark = pytest.mark.timeout(2 * PATIENCE)
+"""One wait may use up its patience, and is then reported with what it waited for."""
 
 ROWS = [
     ["counts", "counts", "counts"],
