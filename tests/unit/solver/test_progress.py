@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from time import monotonic, sleep
+from types import SimpleNamespace
 
+import pytest
 import torch
 from rich.progress import ProgressColumn
 
@@ -55,15 +57,20 @@ def test_a_training_that_ended_is_known_no_more() -> None:
     progress.begin(TASK, steps=4, done=2)
 
 
-def test_the_bar_says_how_long_there_is_and_in_red_when_that_is_too_little() -> None:
+def test_the_bar_says_how_long_there_is_and_in_red_when_that_is_too_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     bar = progress_bar("", "", deadline=True)
     row = bar.add_task("", total=100)
     column = bar.columns[-1]
     assert isinstance(column, ProgressColumn)
+    now = monotonic()
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr("protocol.node.progress_bar.time", clock)
     assert str(column.render(bar.tasks[row])) == ""
-    bar.update(row, due=monotonic() + 7_200.9)
+    bar.update(row, due=now + 7_200.9)
     text = column.render(bar.tasks[row])
     assert (str(text), getattr(text, "style", None)) == ("due in 2:00:00", "")
-    bar.update(row, due=monotonic() - 1)
+    bar.update(row, due=now - 1)
     text = column.render(bar.tasks[row])
     assert (str(text), getattr(text, "style", None)) == ("due in 0:00:00", "red")
