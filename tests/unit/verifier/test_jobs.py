@@ -191,15 +191,19 @@ def test_threads_end_with_jobs_that_nobody_waits_for() -> None:
 
 
 def test_threads_end_that_have_nothing_to_do_and_others_begin() -> None:
-    jobs, go, before = Jobs(4, 60, idle=0.01), Event(), threading.active_count()
+    jobs, go, before = Jobs(4, 60, idle=0.01), Event(), set(threading.enumerate())
+
+    def begun() -> set[threading.Thread]:
+        return set(threading.enumerate()) - before
+
     for round_ in range(3):
         go.clear()
         for what in "abc":
             assert jobs.offer(Job(round_, what, lambda: (go.wait(5), None)[1]))
-        assert threading.active_count() == before + 3
+        assert len(begun()) == 3
         go.set()
         jobs.wait()
         assert jobs.collect() == []
-        while threading.active_count() > before:
+        while begun():
             time.sleep(0.001)
     jobs.close()
