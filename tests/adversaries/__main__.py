@@ -73,7 +73,7 @@ def _options() -> Namespace:
     parser.add_argument("--late", type=_late, action="append", default=[], metavar="TASK:SECONDS")
     parser.add_argument("--failing", type=int, action="append", default=[], metavar="TASK")
     parser.add_argument("--unloadable", type=int, action="append", default=[], metavar="TASK")
-    parser.add_argument("--replace-after", type=float, metavar="SECONDS", help="without a receipt")
+    parser.add_argument("--replace-after", type=float, help="seconds after which the fee is raised")
     parser.add_argument("--step-log", type=Path, help="file that gets a byte for each step")
     return parser.parse_args()
 

@@ -36,7 +36,7 @@ def connected(
     }
     settings = load(model, party, home.config, given).values
     with connect(settings.rpc, settings.deployment, settings.account) as client:
-        if options.replace_after is not None:
+        if client.sender is not None and options.replace_after is not None:
             client.sender.sending = replace(client.sender.sending, replace_after=options.replace_after)
         yield client, settings
 
