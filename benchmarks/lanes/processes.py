@@ -60,7 +60,9 @@ def four_times_slower() -> None:
 
 
 def free_ports(host: str, count: int) -> list[int]:
-    """Different ports of `host`, an IPv4 host, on which nobody listens now. All are held until all are chosen."""
+    """Different ports of `host`, an IPv4 host, on which nobody listens now. All are held until all are
+    chosen.
+    """
     with ExitStack() as held:
         probes = [held.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
@@ -112,8 +114,8 @@ class Processes:
         before: Sequence[Callable[[], None]] = (),
         finished: bool = True,
     ) -> bool:
-        """Start a lane and wait until it has ended. With `finished`, also stop waiting when the lane has logged
-        that it has the result. (The file of the result may be there although the lane ends, if it is killed
+        """Start a lane and wait until it has ended. With `finished`, also stop waiting when the lane has
+        logged that it has the result. (The file of the result may be there although the lane ends, if it is killed
         before it logs that.) Return whether the lane has ended.
         """
         log, result = self.log(lane), str(self.kept(lane) / RESULT).encode()

@@ -27,7 +27,9 @@ pytestmark = pytest.mark.chain
 LONG_STEPS = 300
 """Steps of a segment that trains for 120 s."""
 THIRD = 350 // 3
-"""Chain seconds that the solver may use of a game's clock (`Stage.post`). They run while this machine is busy."""
+"""Chain seconds that the solver may use of a game's clock (`Stage.post`). They run while this machine is
+busy.
+"""
 
 
 @contextmanager
@@ -126,8 +128,8 @@ def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
 
 
 def test_six_demands_at_once_are_answered_in_a_third_of_the_clock(scene: Stage) -> None:
-    """Six games demand 96 nodes in all. The solver may use a third of each game's clock, and its reveals share
-    blocks. Before the fix, the solver waited for each receipt and was slashed with reveals missing.
+    """Six games demand 96 nodes in all. The solver may use a third of each game's clock, and its reveals
+    share blocks. Before the fix, the solver waited for each receipt and was slashed with reveals missing.
     """
     with accused(scene, NODES, 1) as (_, games):
         with mined_at_once(scene):

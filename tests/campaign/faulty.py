@@ -19,8 +19,8 @@ FAULTS: Final[list[tuple[Mode, str]]] = [
     (mode, form) for mode in MODES if mode != "honest" for form in FORMS.get(mode, ("",))
 ]
 SLACK: Final = 20.0
-"""Seconds added to a time limit, for other work and for a busy machine. A fault that makes a client wait lasts
-longer.
+"""Seconds added to a time limit, for other work and for a busy machine. A fault that makes a client wait
+lasts longer.
 """
 PLENTY: Final = 60.0
 """A client's time limit, in seconds, for a peer whose fault does not make it wait: enough on any machine."""
@@ -40,8 +40,8 @@ def make(proxy: PeerProxy, mode: Mode, form: str) -> None:
 
 
 def patience_with(mode: Mode, form: str, short: float) -> float:
-    """A client's time limit, in seconds, for a peer with this fault: `short` if the fault makes the client wait,
-    otherwise `PLENTY`.
+    """A client's time limit, in seconds, for a peer with this fault: `short` if the fault makes the client
+    wait, otherwise `PLENTY`.
     """
     return short if mode in ("silent", "trickling") or form in ("question", "body") else PLENTY
 

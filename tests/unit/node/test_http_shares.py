@@ -69,8 +69,8 @@ class Watched:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the time limits of a turn and of a request so long that each turn ends with its answer, however busy
-    this machine is.
+    """Make the time limits of a turn and of a request so long that each turn ends with its answer, however
+    busy this machine is.
     """
     monkeypatch.setattr(http_shares, "TURN_SECONDS", PATIENCE)
     monkeypatch.setattr(http_timeouts, "REQUEST_SECONDS", PATIENCE)

@@ -22,8 +22,8 @@ PATIENCE = 0.5
 PLENTY = 60.0
 """Seconds that a client waits for a solver that answers at once; enough on any machine."""
 BOUND = 20.0
-"""Seconds within which a client with `PATIENCE` must be done, however busy the machine is. The slow solvers of
-these tests go on for longer.
+"""Seconds within which a client with `PATIENCE` must be done, however busy the machine is. The slow solvers
+of these tests go on for longer.
 """
 FAILURES = 2
 """After this many failures in a row, a solver is not asked for a while, because each failure may take the
