@@ -166,9 +166,8 @@ def test_a_condition_is_told_once_as_long_as_it_lasts(
             node.known.deadlines.put(MARKET, "games", [Deadline(MARKET, 3, "move", time() + 30, 350)])
             node.answered()
             until(receiver, "deadline")
-            while (
-                Alarm.RPC_STALE in node.monitor._firing
-            ):  # the look with the deadline began before the answer
+            # The look that told of the deadline may have begun before the answer.
+            while Alarm.RPC_STALE in node.monitor._firing:
                 sleep(0.01)
             node.answered(late=max(STALE_SECONDS, LEAST_SECONDS) + 1)
             until(receiver, "stalled")
