@@ -70,21 +70,33 @@ def test_a_solver_follows_a_bid_that_its_database_has_lost(scene: Stage) -> None
         solver.close()
 
 
-def test_a_verifier_opens_the_commitment_that_its_database_has_lost(scene: Stage) -> None:
-    """The salt is derived from the account's key, so the bond is not lost with the database."""
+def test_a_verifier_opens_the_commitment_that_its_database_has_lost(
+    scene: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The salt is derived from the account's key, so the bond is not lost with the database. The first watcher
+    opens no commitment, and stops although it has one to open.
+    """
+
+    def fails(*_arguments: object) -> None:
+        raise RuntimeError("the watcher is stopped before it opens its commitment")
+
     scene.submitter.audit.resign()
     watcher = Watcher(scene, once=False)
+    for opening in ("challenge", "challenge_blind"):
+        monkeypatch.setattr(watcher.client.game, opening, fails)
+    monkeypatch.setattr(watcher.node, "_may_stop", lambda: True)
     until_registered(scene)
+    before = wealth(scene, watcher.client.address)
     solver = Solver(scene, SolverStrategy(executor=moves_a_weight_far))
     with ExitStack() as stack:
         stack.callback(solver.close)
         try:
             task = scene.sold(segments_per_verifier=tiny.SEGMENTS, seat_lock=8 * TOKEN)
             scene.until_drawn(task)
-            before = wealth(scene, watcher.client.address)
             wait(lambda: events(scene)["Committed"] > 0, 90)
         finally:
             watcher.close()
+        assert not scene.submitter.game.games()
         lose(scene, "verifier")
         watcher = Watcher(scene, once=False)
         stack.callback(watcher.close)
