@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["tests.resuming"]
+pytest_plugins = ["tests.delays", "tests.resuming"]
 
 # Let waiting OpenMP threads sleep: set before torch is loaded, and for every process that a test starts. By
 # default they spin: with more threads than cores they take the core from the threads they wait for, and the
