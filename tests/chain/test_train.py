@@ -23,6 +23,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
 from tests.chain.rpc_proxy.reorganising import reorganise
+from tests.chain.sending import wait_mined
 from tests.chain.solver_stage import Solver, Stage
 from tests.chain.test_assay_commands import Submitter
 
@@ -261,7 +262,8 @@ class Replaced:
     """Replaces the chain's newest block, and mines its only transaction again on demand."""
 
     def __init__(self, scene: Stage) -> None:
-        self._request = scene.devnet.connection.request
+        self._connection = scene.devnet.connection
+        self._request = self._connection.request
         self._request("evm_setIntervalMining", 0)
         self._request("evm_setAutomine", True)
 
@@ -272,7 +274,7 @@ class Replaced:
         reorganise(lambda method, arguments: {"result": self._request(method, *arguments)}, 1)
 
     def mine_again(self) -> None:
-        self._request("eth_sendRawTransaction", self._raw)
+        wait_mined(self._connection, self._request("eth_sendRawTransaction", self._raw))
 
 
 def test_a_number_that_becomes_another_tasks_is_noticed(scene: Stage, owner: Owner) -> None:
