@@ -109,12 +109,15 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
     game = scene.submitter.game
     told = Follower(game.connection, {game.address: game.contract}, scene.deployment.block)
     moved: list[int] = []
+    opens = False
 
     def played() -> bool:
         # Open trees only once a move is due in every game, and no job is in progress: a game whose job has
-        # not ended is left out.
+        # not ended is left out. From then on, offer no jobs.
+        nonlocal opens
         due = all(game.needs_trees for game in games._drivers.values())
-        if moved or (due and not games._turns.busy):
+        opens = opens or (due and not games._turns.busy)
+        if opens:
             games._open_trees()
         elif not due:
             for task in tasks:
