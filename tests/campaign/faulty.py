@@ -18,10 +18,8 @@ from tests.campaign.peer_proxy import FORMS, MODES, Mode, PeerProxy
 FAULTS: Final[list[tuple[Mode, str]]] = [
     (mode, form) for mode in MODES if mode != "honest" for form in FORMS.get(mode, ("",))
 ]
-SLACK: Final = 20.0
-"""Seconds added to a time limit, for other work and for a busy machine. A fault that makes a client wait
-lasts longer.
-"""
+SLACK: Final = 4.0
+"""Seconds added to a time limit, for other work and for a busy machine."""
 PLENTY: Final = 60.0
 """A client's time limit, in seconds, for a peer whose fault does not make it wait: enough on any machine."""
 MEMORY: Final = 1 << 24
