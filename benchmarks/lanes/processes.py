@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from protocol.exchange.members import members_document
 from protocol.exchange.shelf import announcement_name
 from protocol.lanes.splitting import Inbox
 from protocol.lanes.splitting import Lanes as Split
+from protocol.node.http import hold_port
 from protocol.program.execute import Interpreter
 from protocol.program.step import State
 from solver.lane import RESULT
@@ -63,11 +63,9 @@ def free_ports(host: str, count: int) -> list[int]:
     """Different ports of `host`, an IPv4 host, on which nobody listens now. All are held until all are
     chosen.
     """
-    with ExitStack() as held:
-        probes = [held.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind((host, 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
+    with ExitStack() as stack:
+        held = [stack.enter_context(hold_port(host)) for _ in range(count)]
+        return [int(one.getsockname()[1]) for one in held]
 
 
 @dataclass
@@ -115,8 +113,8 @@ class Processes:
         finished: bool = True,
     ) -> bool:
         """Start a lane and wait until it has ended. With `finished`, also stop waiting when the lane has
-        logged that it has the result. (The file of the result may be there although the lane ends, if it is killed
-        before it logs that.) Return whether the lane has ended.
+        logged that it has the result. The file of the result is not enough: a lane that is killed before it
+        logs may have written it. Return whether the lane has ended.
         """
         log, result = self.log(lane), str(self.kept(lane) / RESULT).encode()
         earlier = log.stat().st_size if log.exists() else 0

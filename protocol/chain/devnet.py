@@ -72,16 +72,10 @@ class Devnet:
         mixed: bool = False,
     ) -> None:
         program = anvil_program()
-        options = [
-            "--chain-id",
-            str(chain_id),
-            "--mnemonic",
-            MNEMONIC,
-            "--accounts",
-            str(DEVELOPMENT_ACCOUNTS),
-        ]
+        options = ["--chain-id", str(chain_id), "--hardfork", hardfork]
+        options += ["--mnemonic", MNEMONIC, "--accounts", str(DEVELOPMENT_ACCOUNTS)]
         # Transactions in the order of arrival: a development chain has no fee market.
-        options += ["--hardfork", hardfork, "--order", "fifo"]
+        options += ["--order", "fifo"]
         # Otherwise anvil would write up to 3,600 states of old blocks, gigabytes, to the home folder.
         options += ["--max-persisted-states", "0"] if states is None else ["--prune-history", str(states)]
         self._patience = CLOSING_SECONDS
