@@ -83,7 +83,7 @@ def test_a_post_that_is_taken_back_is_not_posted_twice(
         number += scene.post()
     if mined == "by itself":
         request("evm_setAutomine", False)
-        replaced.mine_again()
+        replaced.send_again()
     again = Submitting(submitter, bundles, "0.02")
     if mined == "by itself":
         wait(lambda: "these terms were sent before" in again.said or again.process.poll() is not None, 90)

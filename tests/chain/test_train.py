@@ -259,7 +259,7 @@ def check_going_on(owner: Owner, folder: Path, state: Mapping[str, Tensor]) -> N
 
 
 class Replaced:
-    """Replaces the chain's newest block, and mines its only transaction again on demand."""
+    """Replaces the chain's newest block, and sends its only transaction again on demand."""
 
     def __init__(self, scene: Stage) -> None:
         self._connection = scene.devnet.connection
@@ -273,8 +273,13 @@ class Replaced:
         self._raw = self._request("eth_getRawTransactionByHash", sent)
         reorganise(lambda method, arguments: {"result": self._request(method, *arguments)}, 1)
 
+    def send_again(self) -> str:
+        """Send the transaction without waiting for a block; returns its hash."""
+        return str(self._request("eth_sendRawTransaction", self._raw))
+
     def mine_again(self) -> None:
-        wait_mined(self._connection, self._request("eth_sendRawTransaction", self._raw))
+        """Send the transaction and wait until it is mined; the chain must mine by itself."""
+        wait_mined(self._connection, self.send_again())
 
 
 def test_a_number_that_becomes_another_tasks_is_noticed(scene: Stage, owner: Owner) -> None:
