@@ -108,8 +108,9 @@ def _found(context: Context, addresses: Sequence[str]) -> tuple[dict[str, Balanc
 
 
 def balances(client: Client, addresses: Sequence[str]) -> dict[str, Balance]:
-    """The accounts' coin, and their tokens under the client's contracts, by address. The tokens are read at
-    one block; the list of open tasks is read before, and the coin at the newest block. Raises ChainError.
+    """The accounts' coin, and their tokens under the client's contracts, by address. All token amounts are
+    read at one block. The list of open tasks is read earlier, and the coin at the newest block, so these may
+    be of other blocks. Raises ChainError.
     """
     tasks, _ = open_tasks(client)
     with client.connection.view():

@@ -1,4 +1,6 @@
-"""Gives coin and test tokens to an account of a development chain. Imported only when a command runs."""
+"""Gives coin and test tokens to an account of a development chain, and mints test tokens on any chain.
+Imported only when a command runs.
+"""
 
 from __future__ import annotations
 

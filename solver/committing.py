@@ -22,7 +22,9 @@ from solver.run_store import RunStore
 
 
 class Committer:
-    """Commits the checkpoints of `run_store`. Reads only parts of its tree that no longer change."""
+    """Commits the checkpoints of `run_store` in a thread. This thread reads only those parts of the run's
+    segment tree that no longer change.
+    """
 
     def __init__(self, context: Context, run_store: RunStore) -> None:
         self._context = context

@@ -73,7 +73,8 @@ class LaneSettings(BaseModel):
 def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: Path | None) -> ExitCode:
     """Train a lane's rounds, write its result, and serve until stopped, because others may still need its
     last message. After a `Divergence` or `Equivocation`, log the error, serve until stopped, and then raise
-    the error: without this lane's announcements the others would not find the lane at fault.
+    the error. The lane keeps serving because the others need its announcements to find out which lane is at
+    fault.
 
     Raises `JobError`, `BundleError`, `LanesError`, `MessageError`, `AccountError`, `PublicPlaceError`,
     `LaneRunning`, `DeviceError`, `SelfCheckError`, and the errors of `Serving`.

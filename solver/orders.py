@@ -9,10 +9,15 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 from protocol.commitments.atomic import write_atomically
+from protocol.node.format_versions import is_version
 from protocol.node.home import Home
 from solver.errors import OrdersError
+
+VERSION: Final = 1
+"""Version of the file's format."""
 
 
 class Mode(StrEnum):
@@ -44,11 +49,14 @@ def load_mode(home: Home) -> Mode:
         if not file.exists():
             return Mode.WORKING
         with file.open("rb") as opened:
-            return Mode(json.loads(opened.read(1024))["mode"])
+            order = json.loads(opened.read(1024))
+        if not is_version(order["version"], VERSION):
+            raise ValueError(f"version {order['version']!r}")
+        return Mode(order["mode"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OrdersError(
             f"orders in {file}",
-            expected=f"what `solver pause` writes: a mode, one of {', '.join(Mode)}",
+            expected=f"what `solver pause` writes: version {VERSION} and a mode, one of {', '.join(Mode)}",
             got=f"{type(error).__name__}: {error}",
             remedy="delete the file, or say `solver pause`, `solver drain` or `solver resume`",
         ) from error
@@ -58,7 +66,7 @@ def keep_mode(home: Home, mode: Mode) -> None:
     """Write the order. Raises HomeError, and OrdersError if the disk does not accept the order."""
     file = orders_file(home)
     try:
-        write_atomically(file, json.dumps({"version": 1, "mode": mode.value}).encode() + b"\n")
+        write_atomically(file, json.dumps({"version": VERSION, "mode": mode.value}).encode() + b"\n")
     except OSError as error:
         raise OrdersError(
             f"orders in {file}", expected="to be written", got=error, remedy="see to the disk of --home"

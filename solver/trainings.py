@@ -60,12 +60,13 @@ def _kept(context: Context, device: str, submitted: Sequence[int]) -> Iterator[i
 
 
 def _with_maps(context: Context, terms: Terms, tasks: Sequence[int], figures: Figures) -> Figures:
-    """The figures with two numbers of memory maps added: the number that the task's bundle needs (`maps`),
-    and the number that the other tasks' bundles leave (`maps_left`). Tasks with the same bundle share its
-    maps. So `maps` is 0 if one of `tasks` has the bundle of `terms`; it is also 0 if that bundle has not been
-    read yet. Tasks under other contracts share no maps with this task, because they may have another copy of
-    the bundle. Another task's bundle that has not been read yet counts as the most maps that a bundle may
-    take.
+    """The figures with `maps` and `maps_left` set: how many memory maps the bundle of `terms` needs, and how
+    many the other tasks' bundles leave for it.
+
+    Tasks with the same bundle share its maps, so `maps` is 0 if one of `tasks` has this bundle. It is also 0
+    if this bundle has not been read yet. Tasks under other contracts do not share maps with this task,
+    because they may have another copy of the bundle. If another task's bundle has not been read yet, it
+    counts as taking the most maps that a bundle may take.
     """
     own = {context.terms(task).bundle_hash for task in tasks}
     bundles = [*own, *(other.bundle_hash for other in context.elsewhere().values())]

@@ -141,8 +141,9 @@ class Bonds:
         return max(0, free - self._needed(client, due, due, free))
 
     def _bring(self, account: str, missing: int) -> None:
-        """Withdraw `missing` token units of an account from the vaults of the other deployments. They are
-        kept ready there, perhaps only because somebody posted a task with a large bond. Raises ChainError.
+        """Withdraw `missing` token units of an account from the vaults of the other deployments. Only units
+        that no challenge there needs are taken. They may have been deposited in advance, for bonds that are
+        never locked. Raises ChainError.
         """
         for bonds in self._everywhere:
             amount = 0 if bonds is self else min(missing, bonds._spare(account))

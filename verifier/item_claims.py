@@ -64,10 +64,13 @@ def bound(context: Context, seen: Observation) -> bool:
 
 
 def missing_items(context: Context, seen: Observation, seat: Seat) -> list[int]:
-    """The items that a seat lacks, in the order in which it needs them. The list stays empty until a request
-    is refused, or until more than `FETCH_SHARE` of the attestation period has passed since the first request.
-    The initial state is never among the items, because it is in the bundle. So for the first segment, a seat
-    can lack only the solver's roots. If it does, the list names the state at the end of that segment.
+    """The items that a seat lacks, in the order in which it needs them. Without the bundle, the list is empty
+    until fetching the bundle has failed; then it holds the constants. With the bundle, the list is empty
+    until a request has failed, or until more than `FETCH_SHARE` of the attestation period has passed since
+    the first request.
+
+    The item of a segment is the state before it (`item_of`), except for the first segment. The state before
+    that one is in the bundle, so only the solver's roots can be missing; the item is then the state after it.
     """
     view, terms = seen.view, context.terms(seen.view.task)
     material = context.materials.find(view.task)

@@ -53,7 +53,7 @@ class TaskEvents(Generic[Known]):
         return self._tasks[task]
 
     def _follower(self, task: int, drawn_at: int, *contracts: BoundContract) -> Follower:
-        """A follower of the task's events in these contracts that has not read any events. Raises ChainError."""
+        """A new follower of the task's events in these contracts. It has read no events. Raises ChainError."""
         connection = self._client.connection
         first = first_block(connection, self._client.deployment.block, drawn_at)
         addresses = {calls.address: calls.contract for calls in contracts}

@@ -131,7 +131,7 @@ contract Evidence {
 
     // ------------------------------------------------------------------ elements
 
-    /// @notice The instruction's number, the claimed and the computed bits of an element.
+    /// @notice The instruction's number, and the claimed and the computed bits of an element.
     function judge(
         bytes32 program,
         bytes32 trace,

@@ -22,8 +22,9 @@ from protocol.chain.plan import Plan, plan
 
 
 def require_package_code(connection: Connection, deployment: Deployment) -> None:
-    """Raise DeploymentError, with a list of all differences, if the chain and the file differ. Also raise it
-    if the file's block is too late or cannot be checked. Raise WrongChain if the node serves another chain.
+    """Raise DeploymentError, with a list of all differences, unless the contracts on the chain are those that
+    this package would deploy with the file's arguments. Also raise it if the block in the file is too late to
+    see all events, or cannot be checked. Raise WrongChain if the node serves another chain.
     """
     connection.require_chain(deployment.chain_id)
     found = list(differences(connection, deployment))

@@ -145,8 +145,8 @@ class Unmined:
 
     def _write(self, entries: Sequence[Entry]) -> list[ChainError | None]:
         """Journal signed transactions and send them to the node. Returns, for each transaction, its refusal
-        or None. A refused transaction is marked as dropped, unless the node has it nevertheless: the error
-        may be about something else.
+        or None. A refused transaction is marked as dropped, unless the node has it anyway. In that case the
+        error had another cause, and the transaction counts as accepted.
         """
         self._mined_at = None
         self.journal.write(entries)

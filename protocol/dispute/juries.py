@@ -147,10 +147,11 @@ def choose_unseen(tensors: int, generator: Random) -> Objection:
 
 
 def show(tensors: Sequence[BytesLike], salt: bytes, objection: Objection, state: Leaf = NO_LEAF) -> Shown:
-    """Open the chunk that an objection names, under the item's root and under the digest with this salt. If
-    the item is a state, `state` is its leaf in the segment tree.
+    """Open the chunk that an objection names, with two proofs: one leads to the item's root, the other to the
+    digest that a juror attested with this salt. If the item is a state, `state` is its leaf in the segment
+    tree.
 
-    Raises DisputeError if the item has no such tensor.
+    Raises DisputeError if the objection names a tensor that the item does not have.
     """
     if not 0 <= objection.tensor < len(tensors):
         raise DisputeError(

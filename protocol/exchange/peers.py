@@ -196,8 +196,8 @@ class Peers:
         names: Sequence[str],
         require: Callable[[Announcement], None],
     ) -> dict[str, Tensor]:
-        """Tensors, by name, of the state that a lane announced after a round: those that `names` lists, and
-        those of the lane's message.
+        """Fetch tensors, by name, of the state that a lane announced after a round: those in `names`, and
+        those that make up the lane's message.
         """
         step, of_message = self.job.lanes.inner, [*self.job.lanes.message_types]
         types = dict(zip(step.state, step.state_types, strict=True))

@@ -378,7 +378,7 @@ class InTurns:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Hold one turn for a step and for the handling of its state."""
+        """Hold one turn while a step runs and while the caller handles the state after it."""
         with self._turns.ordinary(self.device):
             yield
 

@@ -43,7 +43,7 @@ SLIDING: Final = Sliding(3, 3, 1, 1, 1, 1, 1, 1).attributes()
 
 
 def yardstick(family: Family) -> tuple[Work, State]:
-    """A checked program of one family, and its first state; both are the same on every call.
+    """A checked program of one family, and its initial state; both are the same on every call.
 
     The inputs of a step are in the state and do not change, so every step does the same work.
     """

@@ -44,12 +44,12 @@ class Output:
         print(text, file=sys.stderr if self.as_json else sys.stdout, flush=True)
 
     def result(self, data: Any) -> None:
-        """Print the command's result for programs, with `--json` only."""
+        """Print the command's result as JSON. Does nothing without `--json`."""
         if self.as_json:
             print(json.dumps(self._envelope(data), indent=2), flush=True)
 
     def line(self, data: Any) -> None:
-        """Print one of many results on one line, with `--json` only."""
+        """Print one of many results as one line of JSON. Does nothing without `--json`."""
         if self.as_json:
             print(json.dumps(self._envelope(data)), flush=True)
 

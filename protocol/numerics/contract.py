@@ -52,12 +52,13 @@ def contract(
     ey: Tensor | None = None,
     bias: Tensor | None = None,
 ) -> Tensor:
-    """f32 round((sum_k m_px(x) m_py(y)) * 2^(ex + ey - px - py)), shape [..., M, N], one rounding.
+    """f32 round((sum_k m_px(x) m_py(y)) * 2^(ex + ey - px - py)), shape [..., M, N], rounded once. m_p
+    quantises to p bits (arithmetic.md section 3).
 
     `x`, `y` are f32 of shape [..., M, K] and [..., N, K]; px, py are 13 or 20. `ex`, `ey` are the rows'
     exponents, of shape [..., M, 1] and [..., N, 1], or exponents of larger groups, which broadcast to the
-    rows. If `ex` or `ey` is None, the exponents of x or of y are those that `exponent` gives. A `bias`, f32
-    [N], is added to the rounded result, as an f32 sum of section 2.
+    rows. If `ex` or `ey` is None, `exponent` computes it from x or y. A `bias`, f32 [N], is added to the
+    rounded result by the f32 `add` of section 2.
     """
     _require_pair(x, y, torch.float32)
     if px not in (13, 20) or py not in (13, 20):

@@ -89,7 +89,7 @@ class Program:
 
     @cached_property
     def signature(self) -> bytes:
-        """H(u16 inputs ‖ types ‖ u16 outputs ‖ types)."""
+        """H(u16 number of inputs ‖ their types ‖ u16 number of outputs ‖ their types)."""
         return sha256(self._signature_bytes()).digest()
 
     @cached_property

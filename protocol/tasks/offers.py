@@ -109,10 +109,12 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason for not bidding, and the rule behind it. If a term is too small, `least` is the smallest
-    value that the rule accepts. It is in seconds for the time of the training, the attestation period or the
-    time of a game, and in token units for the bond or the price. For the bond, it is half of the smallest
-    bond. Otherwise `least` is 0.
+    """The reason for not bidding, and the rule behind it.
+
+    `least` says how large the term that is too small must be. For `TRAINING`, `UPLINK` and `GAMES`, it is the
+    smallest training period, attestation period or `game_time` that the rule accepts, in seconds. For
+    `PRICE`, it is the smallest price, in token units. For `BOND`, it is half of the smallest bond, in token
+    units. It is 0 for all other rules, and if no finite time is enough for the games.
     """
 
     reason: str

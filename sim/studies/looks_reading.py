@@ -237,7 +237,7 @@ class Seen:
 
 
 def price() -> Finding:
-    """A finding on the cost of looks and locks, by the share of the time in which a lock is used for a seat."""
+    """A finding on the cost of looks and locks, for several shares of time in which a lock serves a seat."""
     from sim.figures import Line, lines
 
     made = ROLLUP.setting(_BUDGET, _DAYS)

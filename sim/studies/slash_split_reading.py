@@ -60,8 +60,8 @@ class Forms:
 
     @property
     def conceding(self) -> float:
-        """Loss of a solver and submitter that collude and convict the solver themselves, including the draw
-        and the gas.
+        """Loss of a solver and submitter that collude and convict the solver by their own challenge. The draw
+        fee and the gas are included.
         """
         return self.net + self.parameters.draw_fee / TOKEN + self.task + self.defence + self.dispute
 

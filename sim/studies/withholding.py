@@ -310,7 +310,7 @@ def _juries(points: Sequence[Point], seen: Floats) -> Finding:
 
 
 def _retrainers(points: Sequence[Point], seen: Floats) -> Finding:
-    """A finding on the advantage of withholding, by the chance that somebody retrains."""
+    """A finding on the advantage of withholding, for several chances that somebody retrains."""
     base = next(p for p in points if p["honest"] == float(RULES.honest_share) and p["free"] == 1)
     terms, d, saved = withheld(), caught(base), 1 / audit()[0]
     least = least_retrained_stake(terms, caught=d, saved=saved)

@@ -64,8 +64,8 @@ def checked(duty: Duty) -> Duty:
 def verifier_payoffs(duty: Duty, *, hit: float = 1.0) -> Payoffs:
     """Return a lone verifier's payoffs, in token units.
 
-    `hit` is 1 - a(f): the chance that the seat's segments include a false one. With fee F, cost k, reward R
-    and game_cost g:
+    `hit` is 1 - a(f) (audit.md section 9): the chance that the seat's segments include a false one. With fee
+    F, cost k, reward R and game_cost g:
 
     - replaying: F - k always; if a replayed segment is false, the verifier convicts and also earns R and g.
     - skipping: F, whether a segment is false or not, because nobody else can find it.

@@ -122,8 +122,8 @@ library Refusals {
     error AlreadyAttested(TaskId task, uint256 seat);
     /// @notice The seat is empty, was already released, or has lost its lock.
     error NothingToRelease(TaskId task, uint256 seat);
-    /// @notice Seat, look or juror `seat` is not attested, or has already lost its lock. For an informer: it
-    /// is not an attested seat.
+    /// @notice `seat`, a seat, look or juror, is not attested, or has already lost its lock. `inform` also
+    /// refuses looks and jurors with this error.
     error NotAttested(TaskId task, uint256 seat);
     /// @notice Digest and salt do not match the seat's attestation: `due` is the stored hash, `given` theirs.
     error WrongAttestation(bytes32 due, bytes32 given);

@@ -3,7 +3,8 @@ pragma solidity 0.8.37;
 
 /// @title Which blocks the words of a split cover: dispute.md section 5.
 library SplitParts {
-    /// @notice Most words of one split; 128 blocks of 256 four-byte elements are a row of 32,768.
+    /// @notice Maximum number of words of one split. If a word covers one block of 256 four-byte elements,
+    /// 128 words cover a row of 32,768.
     uint256 internal constant MAX_WORDS = 128;
 
     /// @notice Blocks that one word covers when `blocks` blocks are split: the least power of MAX_WORDS for

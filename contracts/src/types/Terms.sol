@@ -89,8 +89,9 @@ struct Terms {
     // ---- slot 10
     /// Part of its account's stake that a seat, look or juror can lose.
     uint128 seatLock;
-    /// Locked by a challenger when it commits, and doubled if many bonds are held (`ICommitments.bondOf`). If
-    /// the challenger's time in a game runs out, half of the bond goes to the solver and the rest burns.
+    /// Locked by a challenger when it commits. Once 16 of the task's bonds are held, each further one costs
+    /// twice the one before, with exceptions (`ICommitments.bondOf`). If the challenger's time in a game runs
+    /// out, half of the bond goes to the solver and the rest burns.
     uint128 bond;
     // ---- slot 11, 128 bits are free
     /// Replaces `reward` if the task was Unpaid when it was convicted: for the party that trained it again.

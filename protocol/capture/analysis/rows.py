@@ -74,8 +74,8 @@ class Found:
 
 
 class Rows:
-    """Runs parts of a traced graph on the dataset. `known` maps the placeholders that no step changes to
-    their tensors. `dataset` maps the batch's placeholders to the tensors of the whole dataset, which have one
+    """Runs parts of a traced graph on the dataset. `known` has the tensor of each placeholder that no step
+    changes. `dataset` has, for each placeholder of the batch, the tensor of the whole dataset, which has one
     row per example.
     """
 

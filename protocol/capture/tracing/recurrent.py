@@ -170,7 +170,9 @@ for _name, _shapes in _SHAPES.items():
 
 
 class _Lstm(torch.autograd.Function):
-    """Computes h and c of every step from x [T, B, 4 H], the first h and c, weight and bias."""
+    """Computes h and c of every step from the input part of the gates [T, B, 4 H], the first h and c, and the
+    recurrent weight and bias.
+    """
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Any:
@@ -188,7 +190,9 @@ class _Lstm(torch.autograd.Function):
 
 
 class _Gru(torch.autograd.Function):
-    """Computes h of every step from x [T, B, 3 H], the first h, weight and bias."""
+    """Computes h of every step from the input part of the gates [T, B, 3 H], the first h, and the recurrent
+    weight and bias.
+    """
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Any:
@@ -207,7 +211,9 @@ class _Gru(torch.autograd.Function):
 
 
 class _Rnn(torch.autograd.Function):
-    """Computes h of every step from x [T, B, H], the first h, weight, bias, and whether the activation is ReLU."""
+    """Computes h of every step from the input part of the sums [T, B, H], the first h, the recurrent weight and
+    bias, and whether the activation is ReLU.
+    """
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Any:

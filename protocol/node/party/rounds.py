@@ -1,8 +1,8 @@
-"""Uses the beacon's rounds: executes draws, and submits rounds, which shows the contracts that the beacon is
-working.
+"""Uses the beacon's rounds in two ways: executes draws, and submits new rounds. A submitted round proves to
+the contracts that the beacon is working.
 
 Anyone may do either, so it is not an error if somebody else is faster. The argument `signature_of` returns
-the checked signature of a round; it is `Relays.signature`, which raises NoRelay.
+the checked signature of a round; it is `Relays.signature`, which raises NoRelay and NoSuchRound.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def int8_amx() -> Compiled:
 
     It needs four products of tiles for 13 x 13 bits, six for 20 x 13, nine for 20 x 20.
 
-    The tiles' sizes are those of native/slices.h: panels and strips of panels along rows and columns, half
-    panels too along columns, and quads and chunks along the terms.
+    The tiles' sizes are those of native/slices.h: along rows, a panel and a strip of panels; along columns,
+    half a panel, a panel and a strip of panels; along the terms, a quad and a chunk.
     """
     return Compiled("int8-amx", "amx", "avx512vnni", ((16, 128), (16, 32, 128), (4, 64)), (LONGEST,))

@@ -96,9 +96,9 @@ def window_strides(x: tuple[int, ...], s: Sliding) -> dict[str, int]:
 def spread(b: Builder, g: Value, s: Sliding, height: int, width: int, fill: float) -> Value:
     """Spread g [N, C, OH, OW], which has one element per window, to [N, C, H + reach, W + reach].
 
-    Positions that receive no element of g are `fill`. If place (ky, kx) of a window's kernel lies on element
-    (y, x) of the input, the window's element of g is at position (y + ky dilation, x + kx dilation) of the
-    result. Here ky and kx count from the end of the kernel.
+    Positions that receive no element of g are `fill`. Let ky and kx count the places of a window's kernel
+    from its end. If place (ky, kx) lies on element (y, x) of the input, the window's element of g is at
+    position (y + ky dilation, x + kx dilation) of the result.
     """
     n, c, rows, columns = g.shape
     reach_y, reach_x = s.reach()

@@ -1,4 +1,6 @@
-"""Withholding: the played market meets the closed forms, and findings follow the terms."""
+"""Withholding: the simulated tasks agree with the closed forms, and the findings name the recommended stake.
+A wrong closed form or too small a stake fails a claim.
+"""
 
 from __future__ import annotations
 

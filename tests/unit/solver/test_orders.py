@@ -20,7 +20,12 @@ def test_what_was_told_is_found_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b"{", b"[]", b'{"mode": "asleep"}', b'{"mode": ["paused"]}', b"\xff", b" " * 10**6]
+    "text",
+    [
+        *(b"", b"{", b"[]", b"\xff", b" " * 10**6),
+        *(b'{"version": 1, "mode": "asleep"}', b'{"version": 1, "mode": ["paused"]}', b'{"version": 1}'),
+        *(b'{"mode": "paused"}', b'{"version": 2, "mode": "paused"}', b'{"version": true, "mode": "paused"}'),
+    ],
 )
 def test_a_damaged_file_is_refused_and_an_order_mends_it(tmp_path: Path, text: bytes) -> None:
     home = Home(tmp_path)

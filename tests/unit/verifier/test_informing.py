@@ -350,7 +350,9 @@ def test_after_a_restart_it_goes_on_where_it_was(chain: Chain, database: Databas
 def test_a_call_that_is_on_its_way_since_before_the_restart_is_waited_for(
     chain: Chain, database: Database
 ) -> None:
-    """The call may be mined between two queries. Then its commitment is gone, and no other commitment is made."""
+    """The call that an earlier process sent may already be mined. The contract then no longer has its
+    commitment, but no second commitment is made.
+    """
     one = informer(chain, database)
     one.offer(TASK, 1, SALT)
     look(one, chain)

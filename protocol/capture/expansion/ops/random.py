@@ -52,13 +52,13 @@ def normal(x: Tensor, mean: float = 0.0, std: float = 1.0, **_: Any) -> Tensor:
 
 @expands(aten.normal.float_float)
 def normal_of_shape(mean: float, std: float, shape: Sequence[int], **_: Any) -> Tensor:
-    """Normal numbers, with one mean and one standard deviation."""
+    """Normally distributed numbers in the given shape. `mean` and `std` are the same for all elements."""
     return torch.randn(shape) * std + mean
 
 
 @expands(aten.normal.Tensor_float, aten.normal.float_Tensor, aten.normal.Tensor_Tensor)
 def normal_of_each(mean: Tensor | float, std: Tensor | float = 1.0, **_: Any) -> Tensor:
-    """Normal numbers. The mean, the standard deviation or both are given per element."""
+    """Normally distributed numbers. The mean, the standard deviation or both are given per element."""
     shape = torch.broadcast_shapes(*(x.shape for x in (mean, std) if isinstance(x, Tensor)))
     return torch.randn(shape) * std + mean
 

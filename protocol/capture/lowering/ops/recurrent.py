@@ -24,7 +24,7 @@ def lstm(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
 
 @lowers(OPS.lstm_grad.default)
 def lstm_grad(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
-    """Gradients of an LSTM's gates before activation, and of its first state and cell."""
+    """Gradients of an LSTM's gates before activation, and of its initial h and c."""
     return _layer(lowering, library.lstm_grad, given)
 
 
@@ -38,7 +38,7 @@ def gru(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
 
 @lowers(OPS.gru_grad.default)
 def gru_grad(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
-    """Gradients of a GRU's input contributions and recurrent parts, and of its first state."""
+    """Gradients of a GRU's input contributions and recurrent parts, and of its initial h."""
     return _layer(lowering, library.gru_grad, given)
 
 
@@ -51,7 +51,7 @@ def rnn(lowering: Lowering, _: torch.fx.Node, *given: View | bool | None) -> Vie
 
 @lowers(OPS.rnn_grad.default)
 def rnn_grad(lowering: Lowering, _: torch.fx.Node, *given: View | bool | None) -> Views:
-    """Gradients of a plain recurrent layer's sums, and of its first state."""
+    """Gradients of a plain recurrent layer's sums, and of its initial h."""
     return _layer(lowering, library.rnn_grad, given[:-1], relu=bool(given[-1]))
 
 
