@@ -47,8 +47,6 @@ POSTING_GAS: Final = sum(MEASURED[name] for name in ("show", "approve", "deposit
 SAID_EVERY: Final = 30.0
 """Seconds between two lines of output while waiting."""
 LOOK_EVERY: Final = 2.0
-DRY_SERVED_SECONDS: Final = 10.0
-"""Seconds that a dry run waits for the bundle server."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +150,7 @@ def dry_run(context: Context, file: Path, choices: Choices) -> None:
         checks = [lambda: _taken(output, terms, derived, choices)]
         if client is not None:
             account = _address(output, settings, client)
-            checks = list(_checks(context, client, account, terms, derived, choices, DRY_SERVED_SECONDS))
+            checks = list(_checks(context, client, account, terms, derived, choices))
         found = [error for check in checks if (error := _error_of(check)) is not None]
     output.say("nothing was sent")
     refused = [str(error) for error in found]
@@ -180,7 +178,6 @@ def _checks(
     terms: Terms,
     derived: Derived,
     choices: Choices,
-    served_seconds: float = submitting.SERVED_SECONDS,
 ) -> Iterator[Check]:
     """The checks that must pass before anything is sent, the gravest first. Without an `account`, tokens and
     gas are not checked.
@@ -193,7 +190,7 @@ def _checks(
         yield lambda: require_tokens(client, account, escrow, "for the escrow")
         yield lambda: require_gas(client, account, POSTING_GAS)
     yield lambda: _require_announceable(settings)
-    yield lambda: submitting.require_served(terms, served_seconds)
+    yield lambda: submitting.require_served(terms)
     if not choices.wait:
         yield lambda: submitting.require_verifiers(client, terms, _least(settings, client, terms))
 

@@ -155,9 +155,9 @@ class Party(Process):
         return self
 
 
-def until(what: Callable[[], bool], *parties: Process) -> None:
-    """Wait until `what` holds. Fails after `PATIENCE` seconds, or if a party ends with an error."""
-    deadline = monotonic() + PATIENCE
+def until(what: Callable[[], bool], *parties: Process, seconds: float = PATIENCE) -> None:
+    """Wait until `what` holds. Fails after `seconds`, or if a party ends with an error."""
+    deadline = monotonic() + seconds
     while True:
         for party in parties:
             assert party.ended in (None, ExitCode.FINE), party

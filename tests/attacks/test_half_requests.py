@@ -21,7 +21,7 @@ import pytest
 from protocol.node import http_shares
 from protocol.node.http import free_port
 from protocol.node.http_shares import CONNECTIONS_EACH, HALF_REQUESTS_EACH
-from tests.attacks.processes import PATIENCE, Process, until
+from tests.attacks.processes import PATIENCE, STARTING, Process, until
 from tests.unit.node import apps
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="one machine has one address elsewhere")
@@ -46,7 +46,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
             return False
 
     with Process(["assay", "serve", "--port", str(port)], tmp_path_factory.mktemp("home")) as server:
-        until(answers, server)
+        until(answers, server, seconds=STARTING)
         yield port
 
 

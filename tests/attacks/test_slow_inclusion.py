@@ -23,7 +23,7 @@ def test_a_draw_that_no_block_takes_holds_no_other_task(tmp_path: Path) -> None:
     """The node drops the solver's transactions. Meanwhile the submitter assigns another task to the solver,
     which trains it.
     """
-    late = replace(PARAMETERS, draw_delay=60)  # no draw before the node drops transactions
+    late = replace(PARAMETERS, draw_delay=100)  # no draw before the node drops transactions
     with stage(tmp_path, mixed=False, parameters=late) as scene, RpcProxy(scene.devnet.url) as proxy:
         direct, scene.url = scene.url, proxy.url
         solver = Solver(scene, once=False)

@@ -32,8 +32,7 @@ def test_a_solver_trains_again_what_it_has_submitted_and_defends_it(scene: Stage
     """The accuser challenges after the submission, while the solver is stopped and its database is gone."""
     solver = Solver(scene, once=False)
     try:
-        # A seat has much longer than the clock that passes while the game is played.
-        task = scene.sold(attest_period=490)
+        task = scene.sold()
         scene.until(task, submitted)
     finally:
         solver.close()
@@ -45,10 +44,10 @@ def test_a_solver_trains_again_what_it_has_submitted_and_defends_it(scene: Stage
         solver = Solver(scene)
         stack.callback(solver.close)
         wait(lambda: len(solver.node.context.database.checkpoints(task)) == tiny.SEGMENTS + 1)
-        pass_false_accuser(scene, accuser)
-        assert scene.submitter.game.game(1).verdict is Verdict.CHALLENGER_SILENT
         scene.until_drawn(task)
         scene.attest(task)
+        pass_false_accuser(scene, accuser)
+        assert scene.submitter.game.game(1).verdict is Verdict.CHALLENGER_SILENT
         scene.end_challenges(task)
         assert scene.until(task, over).status is TaskStatus.SETTLED
         assert scene.submitter.market.task(task).solver == solver.client.address

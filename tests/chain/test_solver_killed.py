@@ -125,6 +125,7 @@ def test_killed_while_it_keeps_a_checkpoint_nothing_is_announced_that_is_not_the
             kill = partial(killing.install, moment, number)
             with started(scene, kill) as solver:
                 if scene.submitter.market.task(task).status is TaskStatus.BIDDING:
+                    scene.until(task, lambda view: view.bidder != NOBODY, 90)
                     scene.end_bidding(task)
                 assert solver.end() == -signal.SIGKILL
             (file,) = scene.home.root.rglob("solver.sqlite")
@@ -149,7 +150,9 @@ def test_asked_to_stop_it_stops_and_says_what_is_at_stake(tmp_path: Path) -> Non
     with stage(tmp_path) as scene:
         configured(scene)
         with started(scene) as solver:
-            task = scene.sold()
+            task = scene.post(bidding_period=600)
+            scene.until(task, lambda view: view.bidder != NOBODY, 90)
+            scene.end_bidding(task)
             scene.until(task, submitted)
             solver.process.terminate()
             assert solver.end(30) == 130, solver.log
@@ -163,7 +166,7 @@ def test_a_withdrawal_is_refused_while_a_node_sends_from_the_account(tmp_path: P
         configured(scene)
         flags = ["--rpc", scene.devnet.url, "--dev-account", "1"]
         with started(scene):
-            scene.until(scene.post(), lambda view: view.bidder != NOBODY, 90)
+            scene.until(scene.post(bidding_period=600), lambda view: view.bidder != NOBODY, 90)
             for party in ("solver", "verifier"):
                 done = run(f"{party}.cli", "withdraw", *flags)
                 assert done.returncode == 1, done.stderr

@@ -133,7 +133,7 @@ def pass_false_accuser(scene: Stage, accuser: Watcher) -> None:
         wait(lambda: refused() > failed or game_of(1).head != state.head)
         return game_of(1).head == state.head
 
-    wait(lambda: scene.submitter.game.games() > 0 and is_stuck())
+    wait(lambda: scene.submitter.game.games() > 0 and is_stuck(), 200)
     scene.devnet.skip(game_of(1).deadline - scene.submitter.now() + 1)
     wait(lambda: game_of(1).verdict is not Verdict.NONE)
 

@@ -43,14 +43,16 @@ class Market:
 
     def __init__(self) -> None:
         self.views: dict[int, TaskView] = {}
-        self.offer = replace(terms(), budget=100 * TOKEN, training_period=10**6, clock=10**6)
+        self.offer = replace(
+            terms(), budget=100 * TOKEN, bidding_period=10, training_period=10**6, clock=10**6
+        )
         self.bids: list[int] = []
         self.bundles: dict[int, bytes] = {}
         self.removed: set[int] = set()
         """Tasks whose posts a re-organisation has removed."""
 
     def post(self, task: int) -> None:
-        """Post a task that takes bids until second 100."""
+        """Post a task that takes bids from second 90 until second 100."""
         fields: dict[str, Any] = {
             "bids_until": 100,
             "train_until": 0,
