@@ -2,8 +2,8 @@
 under the task's terms.
 
 By default, amounts are derived from twice the chain's gas price, but from at least the assumed price. The
-doubled price is rounded up to one digit. So small changes of the gas price seldom change the terms. A derived
-budget is rounded up to two digits. A repeated command looks for terms that were already sent
+doubled price is rounded up to one digit. Small changes of the gas price therefore seldom change the terms. A
+derived budget is rounded up to two digits. A repeated command looks for terms that were already sent
 (`assay.posting`). It compares only the terms that are not derived.
 """
 

@@ -43,11 +43,11 @@ class KnownTask:
         this number, even if its post is not on the chain now. If the home folder has noted no such task, it
         is the task that has the number now.
 
-        Raises ChainError as in `read`, and AnotherTask as in `view` if the noted task does not have the
-        number now. If the new numbers were found (`_moves`), they are then noted, and mean the same tasks
-        from then on. There is one exception. If the task's new number was not found or is already noted, the
-        error would say nothing new. If another task of the home folder also has the old number now, this
-        other task is returned instead.
+        If the noted task does not have the number now, raises AnotherTask as in `view`. Before that, the new
+        numbers (`_moves`) are noted if they were found, so that from then on each of them means the moved
+        task. There is one exception. The error would say nothing new if the noted task's new number was not
+        found or is already noted. If, in this case, the number now belongs to another task that the home
+        folder has noted, that other task is returned instead. Raises ChainError as in `read`.
         """
         noted = notes.posted(home, client, number)
         if noted is None:
@@ -67,8 +67,8 @@ class KnownTask:
 
     @classmethod
     def _own(cls, client: Client, home: Home, number: int) -> Self | None:
-        """The task that has a number now, if the home folder has noted it under some number, otherwise
-        None.
+        """The task that has the number `number` now. None if there is no such task, or if the home folder has
+        not noted that task under any number.
         """
         with suppress(Reverted):
             found = cls.read(client, number)
@@ -125,9 +125,9 @@ class KnownTask:
         raise AnotherTask(self.number, self.submitter, None if view is None else view.submitter, number)
 
     def _number_now(self, client: Client, home: Home) -> int | None:
-        """Find the number that the task has now. This is the number of the newest open task with this
-        submitter and these terms; tasks without a note in the home folder are preferred. None if there is no
-        such task. Must be called inside a view.
+        """Find the number that the task has now: that of the newest open task with this submitter and these
+        terms. If any of these open tasks have numbers without a note in the home folder, the newest of those
+        is taken. None if there is no such task. Must be called inside a view.
         """
         fitting = [task for task in open_numbers(client)[0] if self._is(client, client.market.task(task))]
         unnoted = [task for task in fitting if not notes.note_of(home, client, task).is_file()]

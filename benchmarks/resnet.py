@@ -87,7 +87,9 @@ def captured(bits: Mapping[str, tuple[int, int]] | None = None) -> CapturedStep:
 
 
 def plain_step(*, compiled: bool = False) -> Callable[[], None]:
-    """The same step in plain float32 torch, eager or with `torch.compile`, which needs a C++ compiler."""
+    """The training step of the same network in plain float32 torch. It runs eagerly, or with `torch.compile`,
+    which needs a C++ compiler.
+    """
     model, optimizer = _model()
     data = _images()
     generator = torch.Generator().manual_seed(1)

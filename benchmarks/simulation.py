@@ -61,7 +61,7 @@ def case() -> Case:
 
 
 def terms() -> dict[str, float]:
-    """The same market as parameters of the plain model."""
+    """The baseline market (`case`), as parameters of the plain model (`simulation_plain.Terms`)."""
     parameters = case().parameters
     return {**asdict(parameters), "honest_verifiers": HONEST, "false": Lazy(FALSE_SHARE).false(parameters)}
 

@@ -28,8 +28,8 @@ from sim.sweeping.workers import Workers, cores, here, pool
 
 RESULTS: Final = Path("build/sim")
 _SMALL: Final = 200_000
-"""The largest amount of work, in task-rounds, that is faster in this process than in a pool of processes. A
-pool takes time to start.
+"""The largest number of tasks (points x runs x rounds) that this process plays faster than a pool of
+processes, which takes time to start.
 """
 _MOST_FAILED: Final = 20
 """Maximum number of failed claims to print."""

@@ -40,8 +40,8 @@ PARTS: Final = {
 }
 """For each column, the fields of `TrustPrice` that it adds up; empty means all fields."""
 _SAME: Final = 0.01
-"""In percent of the budget. The page mentions that the computed price has changed since the measurement only
-if the change is larger than this.
+"""Tolerance in percent of the budget. The page says that the computed price has changed since the measurement
+only if the change is larger than this.
 """
 GOAL: Final = Fraction(12, 100)
 """The largest share of the budget that trust should cost, for budgets of at least 1,000 tokens on a rollup."""
@@ -69,7 +69,7 @@ class Chain:
 
     name: str
     draw_delay: int
-    """Delay of the draw, in seconds, after which the chain can no longer revert a submission."""
+    """Seconds from a submission to its draw. After this time, the chain cannot revert the submission."""
     challenge_period: int
     """Seconds from the draw to the settlement, unless looks delay it: at least one day to attest and two days
     to challenge.

@@ -39,9 +39,8 @@ PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.MAPS, Rule.DISK, Rule.GAMES,
 tasks are read.
 """
 LATEST = 2.0
-"""A bid on a task whose post is not yet final is put off until shortly before bidding closes. "Shortly" is
-LATEST times the time that one look and one transaction take: the interval between looks plus the time until a
-transaction is included.
+"""While a task's post is not final, a bid waits until at most LATEST x t is left before bidding closes. t is
+the interval between two looks at the chain plus the time until a transaction is included.
 """
 
 
@@ -155,10 +154,11 @@ class Auction:
         return then == self._occupied(task) and any(then) and self._context.client.now() <= until
 
     def _occupied(self, task: int) -> tuple[list[int], int]:
-        """Two results. The first is the taken tasks. The second is a number of tasks other than `task`: this
-        solver has taken them or may win them, and this process has not read their bundles. Tasks under other
-        contracts are included in that number. Until a task's bundle is read, its games are assumed to need
-        the most work that its terms allow, and no memory counts as free on a device where the task may be.
+        """A pair: the taken tasks, and the number of other tasks whose bundles this process has not read.
+
+        That number counts all tasks, except `task`, that this solver has taken or may still win, including
+        those under other contracts. Until a task's bundle is read, its games are assumed to need the most
+        work that its terms allow, and no memory counts as free on a device where the task may be.
         """
         traces, held = self._context.traces, self._context.held
         unknown = sum(

@@ -139,8 +139,9 @@ def defence(wei: int, task: int, game: int, account: str) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """An open task, judged with this node's costs. `price` and `floor` are in token units, `seconds` is the
-    time of training. `refusal` says why the node would not bid on the task; it is empty if the node would.
+    """An open task, judged with this node's costs. `price` is what the node would ask for, and `floor` is the
+    node's floor price without the margin; both are in token units. `seconds` is the time of training.
+    `refusal` says why the node would not bid on the task; it is empty if the node would.
     """
 
     task: int
@@ -151,7 +152,7 @@ class Prospect:
 
     @property
     def an_hour(self) -> float:
-        """How much the price exceeds the floor, in token units per hour of training."""
+        """How much the price exceeds `floor`, which has no margin, in token units per hour of training."""
         return (self.price - self.floor) / max(self.seconds, 1.0) * 3600
 
 

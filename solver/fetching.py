@@ -24,7 +24,9 @@ FETCHES = 4
 because loading waits for no server.
 """
 FIRST_TRY = 30.0
-"""Seconds for a task's first fetch. Slow servers can delay the first fetch of another task by this long."""
+"""The time limit of a task's first fetch in seconds, and the least limit of its later fetches. Slow servers
+can delay the first fetch of another task by this long.
+"""
 LEAST_REST = 1.0
 """Minimum seconds to wait after a server has sent something other than the bundle."""
 

@@ -61,8 +61,11 @@ def watts(readings: list[Reading], devices: int) -> float | None:
 
 
 def powered(settings: SolverSettings, readings: list[Reading], devices: int) -> SolverSettings:
-    """The settings with the power of `devices` of these GPUs, unless the operator has set `watts`. If too few
-    GPUs report their limit, logs how many are not counted, because bids then leave out their power.
+    """The settings, with `watts` set to the most that `devices` of these GPUs may draw (the function
+    `watts`). A value that the operator has set stays. If no GPU reports its limit, the default stays.
+
+    If fewer than `devices` GPUs report their limit, bids do not include the power of the missing ones. Their
+    number is then logged, unless the operator has set `watts`.
     """
     found = settings.with_gpus(watts(readings, devices))
     uncounted = max(0, devices - len(_limits(readings)))

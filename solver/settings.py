@@ -68,8 +68,8 @@ class SolverSettings(NodeSettings):
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Addresses of proxies in front of this server. Connections from them count as connections of many clients."""
     min_eligible: Annotated[int, Field(ge=1)] | None = None
-    """Number of registered accounts that must be eligible for a task before it is bid on. If unset: three for
-    each seat and juror, or one for each on a development chain.
+    """A task is bid on only if at least this many registered accounts are eligible for it. If unset, this is
+    three times the number of seats and jurors. On a development chain, it is the number of seats and jurors.
     """
     min_share: Annotated[float, Field(ge=0, le=1)] | None = None
     """A task is bid on only if accounts with at least this share of the registered stake have offers that
@@ -96,9 +96,9 @@ class SolverSettings(NodeSettings):
     cost_per_hour: Tokens = usual_solver.COST_PER_HOUR
     """Cost of the machine in tokens per hour of training, not counting electricity."""
     watts: Annotated[float, Field(ge=0, le=10**9)] = usual_solver.WATTS
-    """Watts that the machine draws while it trains. If this is unset and steps run on GPUs: the most that as
-    many of the machine's GPUs may draw (`with_gpus`). If fewer report it, the log says how many are not
-    counted; if none does, the default stays.
+    """Watts that the machine draws while it trains. If this is unset and steps run on n GPUs, it becomes the
+    sum of the n highest power limits that the machine's GPUs report (`gpu.powered`). If fewer than n GPUs
+    report a limit, the log says how many are not counted. If none does, the default stays.
     """
     kwh_price: Tokens = usual_solver.KWH_PRICE
     capital_rate: Annotated[float, Field(ge=0, le=10)] = usual_solver.CAPITAL_RATE

@@ -23,9 +23,9 @@ GAS: Final = 5_000_000
 off-chain (contracts/README.md, "Gas").
 """
 GRACE: Final = 10
-"""Head start in seconds for the claimant, which also wants to end the claim, and for the account of a look,
-which is paid when an accusation is not answered. If it and this solver both send the call, the slower call
-reverts and costs gas.
+"""Seconds that this solver waits before it makes a call that another account also has a reason to make. The
+claimant also wants its claim ended. The account of a look is paid when its unanswered accusation is ended. If
+both send the call, the slower call reverts and costs gas.
 """
 
 

@@ -57,12 +57,12 @@ be requested.
 
 
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that attest our seats and looks as soon as all their digests are here. A seat's result is already
-    held then, unless its digest was made by `_digest_own`.
+    """Jobs that attest our seats and looks as soon as all their digests are here. By then, the task's result
+    is held for its seats, unless `_digest_own` made the digest of the result.
 
     A verifier that has challenged the solver attests the states that it computed itself, so that it does not
-    count as silent. It attests only while one of its games against the solver is open, because nobody can be
-    paid during that time.
+    count as silent. It attests only while one of its games against the solver is open. The task cannot be
+    settled during that time, so nobody is paid because of the attestation.
     """
     task = seen.view.task
     seats = [seat for seat in attestable(seen, context.clients) if not waits_for_jury(seen, seat)]

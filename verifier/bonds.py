@@ -1,7 +1,7 @@
 """Deposits bonds in the vault before commitments need them, and keeps them there. If an account has too few
 tokens for all of its bonds, the tasks with the most at stake (`Bonds.at_stake`) come first. Nothing is kept
-for a bond that the tokens cannot cover beside those that come first, or that cannot be locked because its
-task cannot be challenged now.
+for a bond if the tokens cannot cover it in addition to the bonds of the tasks before it, or if its task
+cannot be challenged now.
 
 Each account of a process has its own tokens. If an account lacks tokens for a challenge under one deployment,
 it uses tokens that it keeps ready under another deployment and does not need for a challenge there. The terms

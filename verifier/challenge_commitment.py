@@ -36,8 +36,9 @@ from verifier.salts import salt_of_challenge
 
 OPENED_LATE = "opened_late"
 NEEDLESS = "needless"
-"""Outcome of a challenge that was not committed to before the task ended; for one that only asks, before the
-step tree was on the chain or nobody could be accused any more.
+"""Outcome of a challenge that was no longer needed before it was committed to. No challenge is needed once
+the task is over. A challenge that only asks is not needed either once the step tree is on the chain, or once
+its look can accuse nobody any more.
 """
 FORFEITED = "forfeited"
 """Outcome of a challenge that was not opened in time, in a task that has ended."""
@@ -163,8 +164,11 @@ class ChallengeCommitment:
             return made[-1]
 
     def _may_commit(self, challenge: Challenge, seat: int) -> bool:
-        """Whether to commit now, from this seat or without a seat. Before this returns True, it makes sure
-        that the bond that the commitment locks is free in the vault, and notes the bond as at stake.
+        """Whether to commit now, from this seat or without a seat. If the result is True, the bond that the
+        commitment locks is free in the vault, and is noted as at stake.
+
+        If the challenge is needless, or has too little time even without other work, its outcome is recorded.
+        If the bond is doubled, other parties' unopened commitments are forfeited first (`_is_forfeiting`).
         """
         block, inclusion = self._client.connection.block_time, self._client.inclusion
         refused = admission([self._game], self._clocks, self._rates())

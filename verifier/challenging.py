@@ -99,8 +99,8 @@ class ChallengeDriver:
         self.own_turn = True
         """Whether the next move is ours. A process that is asked to stop makes this move before it stops."""
         self.deadline = math.inf
-        """When our next move must be computed; infinite if none is due. A part of the clock is reserved
-        for further moves.
+        """The time by which our next move must be computed; infinite if none is due. A part of the clock is
+        reserved for further moves.
         """
 
     @property

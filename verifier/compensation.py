@@ -91,9 +91,9 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def _pays(context: Context, game: int, segments: list[int]) -> bool:
-    """Whether a game entitles a seat to the game's cost and the seat's fee. The game must be blind or on one
-    of the seat's `segments`. It must not have been dropped, and the challenger must not have lost it by
-    silence.
+    """Whether a game entitles a seat to the game's cost and the seat's fee. The game must be on one of the
+    seat's `segments`, or on no segment yet. It must not have been dropped, and the challenger must not have
+    lost it by silence.
     """
     state = context.client.game.game(game)
     return state.verdict not in (Verdict.CHALLENGER_SILENT, Verdict.DROPPED) and state.segment in (

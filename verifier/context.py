@@ -71,8 +71,9 @@ class Context:
     collect for this conviction. If another conviction replaces it, the seat's claims are examined again.
     """
     compared: set[tuple[int, int, bytes]] = field(default_factory=set)
-    """Triples of a task, a game and a step tree's root. In these games the solver's step tree was found to
-    equal ours, or could not be compared, but it was too late to drop the game. They are not compared again.
+    """Triples of a task, a game and a step tree's root. In these games, the solver's step tree was found to
+    equal ours or could not be compared, and it was too late to drop the game. The trees are not compared
+    again.
     """
     first_due: dict[int, tuple[str, int]] = field(default_factory=dict)
     """For each task, the call that is due (`keeper`), and the chain's time at which this was first seen, in
@@ -156,8 +157,8 @@ class Context:
         return Rates(self.settings.speed, programs=self.speeds.measured())
 
     def clocks(self, client: Client, now: float = 0.0) -> Clocks:
-        """The seconds that an account's transaction and a look at the chain take; `now` is the chain's
-        time. Raises ChainError.
+        """The seconds from an account's transaction to its receipt, and the seconds between two looks at the
+        chain; `now` is the chain's time. Raises ChainError.
         """
         return Clocks(client.inclusion, self.settings.pace, now)
 

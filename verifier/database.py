@@ -65,7 +65,7 @@ until its block is known. During this time its bond counts as being at stake.
 class Challenge:
     """The challenge of one account, and how far it has come. `segment` is the false segment: a replay from
     the state before this segment does not give the state that the solver committed to for the end of the
-    segment. `segment` is None if the false segment must be found on-chain.
+    segment. `segment` is None for a blind challenge, whose game must find the false segment.
 
     `seat` is the seat or look that the account had when the difference was found, or NO_SEAT; the seat may
     have been drawn again since. `roots` are the solver's r_0 … concatenated, empty for a blind challenge.

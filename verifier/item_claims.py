@@ -39,7 +39,9 @@ from verifier.seats import attestable
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that send the transactions of our claims, and request verdicts that are due."""
+    """Jobs that send the transactions of our claims, and jobs that end a claim, whether ours or another
+    party's: they request a verdict that is due, or drop a claim that nobody will judge.
+    """
     task = seen.view.task
     jury = context.juries.of(task)
     if jury is None or jury.claim is None:

@@ -35,12 +35,15 @@ LONGEST_TURN: Final = 10
 the turns are spread over 20 blocks: 40 s with blocks of 2 s.
 """
 VERIFIERS: Final = 1024
-"""Up to half as many verifiers, a call is expected to be made about 1.4 times if the others see it a block
-after it was sent, and 2 times if they see it after two blocks: 1024 ** (2 / 20) = 2. Beyond that, several do
-not wait at all.
+"""The number n in `turn`. If at most n / 2 verifiers wait for their turns, the expected number of times that
+a call is sent depends only on when the others see it: about 1.4 times if they see it one block after it was
+sent, 1024 ** (1 / 20), and 2 times if they see it after two blocks, 1024 ** (2 / 20). If there are more
+verifiers, several of them may not wait at all.
 """
 DRAWS: Final = 0
-"""The key of the queue of draws, beside tasks' numbers, which begin with 1."""
+"""The key of the queue of draws in `Context.first_due`. The other keys are tasks' numbers, which begin
+with 1.
+"""
 SEATED = (TaskStatus.SUBMITTED, TaskStatus.UNPAID, TaskStatus.SETTLED, TaskStatus.VOID, TaskStatus.SLASHED)
 """Statuses of tasks that may have seats."""
 ENDS = (Exit.SETTLE, Exit.VOID, Exit.STALL, Exit.CLOSE)
@@ -108,10 +111,10 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def _has_turn(context: Context, seen: Observation, what: Exit) -> bool:
-    """Whether this verifier's turn to make the call has come. It is counted from the time at which the call
-    was first seen to be due: the end of a game or an accusation, for example, can make a call due at any
-    time. All draws form one queue, so for a draw in any task, the turn is that of the first draw in the
-    queue. Raises ChainError.
+    """Whether this verifier's turn to make the call has come. The wait begins when this verifier first sees
+    that the call is due, because a call can become due at any time, for example when a game or an accusation
+    ends. The draws of all tasks form one queue. For a draw in any task, the verifier therefore waits for its
+    turn to execute the first draw in the queue. Raises ChainError.
     """
     client, about = context.client, seen.view.task
     call = f"{what.value} {about}"

@@ -4,10 +4,11 @@ It serves all deployments of its chain in which the account has data. Each has a
 and contracts. The verifier registers in the newest deployment. The nodes of earlier deployments lock no
 further stake, and finish what was begun.
 
-This module decides no move or number: `Strategy`, `seats` and the program do. The loop never waits for a
-receipt, a replay or a stranger; `Jobs` does, so that games and seats advance side by side. An error about a
-task counts against that task: the error is logged with the task's number and counted, and the work is tried
-again after a pause.
+This module chooses no moves and computes no numbers. `Strategy` chooses the moves, `seats` says what a seat
+owes, and the task's program determines the numbers. The loop never waits for a receipt, a replay or a
+stranger. Only jobs (`Jobs`) wait, so that games and seats advance side by side. An error about a task counts
+against that task: the error is logged with the task's number and counted, and the work is tried again after a
+pause.
 """
 
 from __future__ import annotations

@@ -18,15 +18,16 @@ from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from verifier.settings import VerifierSettings
 
 TRANSACTIONS = 10
-"""A seat needs time for its transaction and for its waits for the machine. Every seat's period is assumed to
-be at least `TRANSACTIONS` times as long as that time. This is assumed even if the deployment allows shorter
-periods: an offer can limit the operations a second, but no such limit, however low, excludes terms with
-shorter periods.
+"""Every seat's period is assumed to be at least this many times as long as a seat's transaction and its waits
+for the machine take together. The deployment may allow shorter periods. They are not taken into account,
+because an offer cannot exclude them: it limits only the operations a second, and no such limit, however low,
+excludes a short period.
 """
 STEPS_SHARE = 0.1
-"""Share of a seat's shortest time that admission sets aside for waits until running steps of other work end.
-The share is fixed because an offer cannot limit the length of a step. Only a third of the machine is
-promised; if the waits are longer than this share, they take time from the other two thirds.
+"""Share of a seat's shortest period that admission reserves for waiting. A seat's replay waits while steps of
+other work, which have already begun, run to their end. The share is fixed because an offer cannot limit the
+length of a step. Only a third of the machine is promised; if the waits are longer than this share, they take
+time from the other two thirds.
 """
 
 

@@ -176,8 +176,8 @@ class Replayer:
     ) -> Opening | None:
         """Our own leaf of the chunk at `place` in a segment, under the digester's salt, with the leaf's
         siblings; None if the segment has no such chunk. Replays the segment up to the state that `place`
-        names. Replays the whole segment if the roots of its states are not kept, or if the kept root of that
-        state differs from this replay's.
+        names. If the roots of the segment's states are not kept, or if the kept root of that state differs
+        from this replay's, then replays the whole segment to compute the roots.
         """
         if place.step > self._segment_steps:
             return None

@@ -4,14 +4,15 @@ provides checkpoints.
 Answers are not trusted and can do no harm. An answer's greatest length is known in advance, and nothing
 beyond it is read. Redirects, encodings and addresses outside `Reach` are refused.
 
-An exchange is for one value or for all of a checkpoint, which is requested in groups of tensors
-(`protocol.commitments.groups`). The whole exchange, headers included, has one time limit: `patience` seconds,
-plus the time that its bytes take at `LEAST_RATE`, plus `TENSOR_SECONDS` for each tensor of a checkpoint. If a
-solver is busy (503), checkpoints and the checkpoint roots are requested again within that limit, because
-otherwise a seat would claim that they are unavailable; the groups that have arrived are kept.
+An exchange fetches one answer, such as a value or a list of roots, or it fetches a whole checkpoint. A
+checkpoint is requested in groups of tensors (`protocol.commitments.groups`), with one answer for each group.
+The whole exchange, headers included, has one time limit: `patience` seconds, plus the time that its bytes
+take at `LEAST_RATE`, plus `TENSOR_SECONDS` for each tensor of a checkpoint. If a solver is busy (503),
+checkpoints and the checkpoint roots are requested again within that limit, because otherwise a seat would
+claim that they are unavailable. The groups that have already arrived are kept.
 
 A solver that stays silent or answers badly `TRIES` times in a row is not asked again for a while. Data that
-it withholds are demanded on-chain. The callers compare roots.
+it withholds are demanded on-chain. This module does not compare roots; its callers do.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ TRIES = 2
 REST_SECONDS = 60.0
 BUSY = 503
 BUSY_SECONDS = 1.0
-"""Seconds after which a busy solver is asked again. A short pause is enough: by default, a solver that has
-room for one more reader lets it wait for up to 30 seconds before it answers that it is busy.
+"""Seconds after which a busy solver is asked again. A short pause is enough, because most of the waiting
+happens in the solver: if its queue has room, it lets a request wait, by default for up to 30 seconds, before
+it answers that it is busy.
 """
 
 

@@ -93,7 +93,7 @@ class States:
         return [bytes(tensor.data) for tensor in self._checkpoint(row).tensors]
 
     def link(self, number: int, root: bytes, place: Callable[[int], Path]) -> None:
-        """Keep a checkpoint that is on disk in a second place too. Each of its groups of tensors
+        """Also keep a checkpoint, which must be on disk, in a second place. Each of its groups of tensors
         (`protocol.commitments.groups`) gets a second path, which outlives the task's states. `place` maps a
         group's number to this path. A group of one tensor is linked, because it may be large; the other
         groups are written again.

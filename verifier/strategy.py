@@ -49,10 +49,11 @@ def honest_challenger(game: GameView, run: Run, revealed: Revealed, provider: Pr
 def over_http(
     address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
 ) -> CheckpointProvider:
-    """A client of the HTTP service of a solver or a juror. Its patience is a sixtieth of the challenger's
-    time, but at least 1 second and at most 30 seconds. The time limit of a question is the patience plus the
-    time that the answer's bytes take. No game needs as many as 30 questions. A checkpoint must arrive within
-    `FETCH_SHARE` of the time to attest, no matter how large it is, or within the patience if that is longer.
+    """A client of the HTTP service of a solver or a juror. The time limit of a question is the client's
+    patience plus the time that the answer's bytes take. The patience is a sixtieth of the challenger's time,
+    but at least 1 second and at most 30 seconds. A game needs fewer than 30 questions, so a patience of a
+    sixtieth adds up to less than half of the challenger's time. A checkpoint must arrive within `FETCH_SHARE`
+    of the time to attest, no matter how large it is, or within the patience if that is longer.
     """
     patience = min(30.0, max(1.0, terms.game_time / 60))
     shapes = Shapes(program, terms.segments, terms.segment_steps)

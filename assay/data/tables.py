@@ -70,8 +70,8 @@ def _names(path: Path, schema: Any, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _declared(metadata: Any, names: set[str]) -> Iterator[int]:
-    """For each row group, yields an upper bound, in bytes of memory, for each of its columns that belong to
-    `names`. The bounds follow from the counts that the file declares.
+    """Yields one upper bound, in bytes of memory, for each column of each row group, if the column belongs to
+    one of `names`. The bounds follow from the counts that the file declares.
     """
     for group in range(metadata.num_row_groups):
         for number in range(metadata.num_columns):

@@ -38,8 +38,8 @@ OUTPUT = ROOT / "build" / "cuda.json"
 BUDGET = 520.0
 """Seconds for all parts: nine minutes minus start-up and shutdown."""
 DRY_FACTOR = 4
-"""Factor on a part's time in a dry run. Triton's interpreter is slow, and machines without a device often
-have few cores.
+"""Factor by which a part's time limit is multiplied in a dry run. Triton's interpreter is slow, and machines
+without a device often have few cores.
 """
 LEAST = 5.0
 """Remaining seconds below which no further part is started."""

@@ -122,8 +122,8 @@ def _membership(run: Run, rounds: int) -> Membership:
 
 
 def _garbage(types: Mapping[str, TensorType]) -> Sent:
-    """Return a function that replaces the first lane's message in rounds 20 to 29 with the largest numbers,
-    and leaves all other messages alone.
+    """Return a function that replaces the numbers of the first lane's messages in rounds 20 to 29 with huge
+    ones: every value becomes 127, and every exponent 100. It leaves all other messages alone.
     """
 
     def sent(number: int, lane: int, message: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

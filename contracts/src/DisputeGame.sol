@@ -229,8 +229,9 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
 
     /// @dev Enters a segment of the tree (root, size); the solver must then post its step tree. Among the
     /// games in a segment, the one with the earliest commitment has priority; within one block, the one that
-    /// came first. If that game is dismissed or dropped while others remain, a later game takes its priority
-    /// only with a commitment from an earlier block, because the others were there before.
+    /// entered first. If that game is dismissed or dropped while others remain, a later game gets priority
+    /// only if its commitment is from an earlier block than that game's, because the others were there
+    /// before.
     function _enterSegment(
         GameId id,
         GameRecord storage record,

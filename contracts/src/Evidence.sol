@@ -32,7 +32,8 @@ contract Evidence {
         uint32 callerLeaf;
     }
 
-    /// @notice The leaf next to which other leaves of a trace of `leaves` leaves are proved.
+    /// @notice Leaf number `leaf` of a trace that has `leaves` leaves. Other leaves of the trace are proved
+    /// relative to this one (`Proofs.requireBeside`).
     struct Anchor {
         uint32 leaves;
         uint32 leaf;
@@ -235,9 +236,9 @@ contract Evidence {
         return Words.raw(t.code, data, place);
     }
 
-    /// @dev The chunks, each proved under its operand's value. The operands are proved next to `proved`, the
-    /// anchor leaf of the trace. `operands` has one entry for each operand; entries that no chunk refers to
-    /// are not read and may be empty.
+    /// @dev The chunks, each proved under its operand's value. The operands' leaves are proved relative to
+    /// `proved`, the anchor leaf of the trace. `operands` has one entry for each operand; entries that no
+    /// chunk refers to are not read and may be empty.
     function _operandChunks(
         Anchor memory anchor,
         Leaf calldata proved,

@@ -287,7 +287,8 @@ contract Looks is ILooks {
     }
 
     /// @dev The seat or look being checked loses its lock; half goes to the look's account.
-    /// @param again Another look may already have taken the lock; then there is nothing left to lose.
+    /// @param again Whether to accept that another look has already taken the lock: `paid` is then 0. If
+    /// this is false, the board reverts in that case.
     function _forfeit(TaskId task, uint256 look, ITaskMarket.SeatTerms memory terms, bool again)
         private
         returns (address account, address looker, uint256 paid)

@@ -24,7 +24,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         uint96 held;
     }
 
-    /// @notice Most that one lock holds: 2^94 - 1, which is 19.8 billion of a token with 18 decimals.
+    /// @notice Maximum amount of one lock: 2^94 - 1, which is 19.8 billion of a token with 18 decimals.
     uint256 private constant MAX_LOCK = type(uint96).max >> 2;
 
     IERC20 private immutable TOKEN;

@@ -144,7 +144,9 @@ def game_report(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
 
 
 def whereabouts(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
-    """The path from the segment down to the number, as far as the game descended, and the game's verdict."""
+    """The path from the segment down to the judged number or root, as far as the game descended, and the
+    game's verdict.
+    """
     found: dict[str, Any] = {"id": game}
     for event in ledger.events("SegmentSelected", game=game):
         found["segment"] = event.arguments["segment"]

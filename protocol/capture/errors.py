@@ -15,9 +15,8 @@ class Problem:
     """One thing that cannot be captured: what it is, where the submitter's code asks for it, and what to do
     instead.
 
-    `cause` is the exception that caused the problem, if there is one. For some of these problems, `traceback`
-    shows where the exception was raised. It is the exception as Python prints it, with only the submitter's
-    own frames. For all other problems it is empty.
+    `cause` is the exception that caused the problem, or None. `traceback` is that exception as Python prints
+    it, with only the submitter's own frames. It is empty if there is no cause, and for some causes too.
     """
 
     what: str

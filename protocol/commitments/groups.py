@@ -14,10 +14,13 @@ from typing import Final
 from protocol.commitments.hashing import BytesLike
 
 GROUP_BYTES: Final = 1 << 20
-"""Maximum bytes of a group of several tensors; a single tensor may be larger. Two neighbouring groups
-together exceed this size or `GROUP_TENSORS` tensors. If they exceed this size, a client that allows one
-second for each mebibyte allows at least one second for both groups, so on average half a second for each
-request. If tensors are so small that `GROUP_TENSORS` limits their groups, a request may get less time.
+"""Maximum bytes of a group of several tensors; a single tensor may be larger.
+
+A client allows a certain time for each byte and each tensor that it requests. Groups must not be too small,
+so that this time also covers the overhead of each request. Two neighbouring groups together always exceed
+`GROUP_BYTES`, or `GROUP_TENSORS` tensors. In the first case, a client that allows one second for each
+mebibyte (`http_client.LEAST_RATE`) allows more than one second for the two requests. In the second case, the
+bytes may be few, but the client also allows `TENSOR_SECONDS` for each tensor.
 """
 GROUP_TENSORS: Final = 1 << 14
 """Maximum tensors of a group. A solver reads each tensor from a separate file; this many take about two seconds."""

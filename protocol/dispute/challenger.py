@@ -55,10 +55,10 @@ class _Challenger:
     def trace(self, path: tuple[int, ...]) -> PartialTree:
         """The solver's trace of the frame at `path`.
 
-        A trace is kept, because it is needed for longer than it can be demanded. Once one of its elements or
-        calls is selected, it can no longer be demanded, but moves in phase BLOCK and at the edges of a callee
-        still need paths in it. Other trees are not kept, because they are needed only in the phase in which
-        they can be demanded.
+        A served trace is kept, because it is still needed when it can no longer be demanded. The challenger
+        can demand a trace only until it selects an element or a call in it. After that, moves in phase BLOCK
+        and at the edges of a callee still need paths in the trace. Other trees are not kept, because they are
+        needed only in the phase in which they can be demanded.
         """
         root = self.game.frame_roots[len(path)]
         assert root is not None

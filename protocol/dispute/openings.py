@@ -21,7 +21,9 @@ class Node(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A 32-byte leaf, whose index the context determines."""
+    """A 32-byte leaf with its siblings, bottom first. The context determines the leaf's index, and where the
+    path ends.
+    """
 
     value: bytes
     path: list[bytes]

@@ -34,13 +34,13 @@ class Revealed:
     """The answers that the contract has accepted, and the `PartialTree`s that learn from them. An answer that
     arrives before its tree is used is applied later.
 
-    Answers are stored by three things: the root of their tree, the size of the tree, and `bytes_total`. The
-    last is the length of a value in bytes, or 0 for a tree whose leaves have 32 bytes. It is needed because
-    leaves that were revealed in one tree could not be opened in a tree with leaves of another length.
-
     A root alone does not identify a tree, because a solver may post the same root for its step tree, for a
-    trace and for a value. So the key of a `PartialTree` also includes the root of our own tree with which it
-    is compared.
+    trace and for a value. So answers are stored under three things: the root of their tree, the size of the
+    tree, and `bytes_total`. `bytes_total` is the length of the value in bytes, or 0 for a tree whose leaves
+    have 32 bytes. It keeps apart trees whose leaves have different lengths: an answer about one of them
+    cannot be used in the other.
+
+    The key of a `PartialTree` also includes the root of our own tree with which it is compared.
     """
 
     def __init__(self, kept: LeafStore | None = None) -> None:

@@ -70,7 +70,7 @@ class Lane:
     keep_rounds: int | None = None
     """The number of rounds for which messages are kept for other lanes; None keeps all messages."""
     _forgotten: int = field(default=0, init=False)
-    """The messages of all rounds before this one have been removed since this process began."""
+    """This object has already removed the messages of all rounds before this one (`_forget`)."""
 
     def __post_init__(self) -> None:
         """Raise `JobError` for an unknown lane, a wrong account, or a members file that changes past rounds."""

@@ -48,7 +48,9 @@ LEAST_RATE: Final = 1 << 16
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """The shortest and longest pause, in seconds, before places that did not have a file are asked again."""
 PAUSED: Final = 0.1
-"""The pause as a share of the time waited so far. This bounds the delay relative to the wait, and saves requests."""
+"""A pause lasts this share of the time waited so far, but at least `FIRST_PAUSE` and at most `LONGEST_PAUSE`.
+So a long wait takes few requests, and the last pause adds little to the wait.
+"""
 ALL_TURNS: Final = 4
 """Every fourth turn asks all places. The other turns ask only the best place, to spare slow lanes."""
 HEAD_START: Final = 1.0

@@ -32,11 +32,13 @@ from protocol.numerics.kernels.fused import MOST_LANES
 INNER: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 """Numbers of inner steps that are tried."""
 MOST_INNER: Final[Mapping[int, int]] = {1: 20, 8: 20, 16: 5, 32: 5, 64: 5}
-"""For each block size: the most inner steps per round at which lanes are known to reach a lower loss than a
-single lane, if each lane makes as many steps in all as the single one. The density is 1 / block size. The
-study of docs/lanes.md compared the loss of four lanes with a single lane's, for the smallest model. With 20
-inner steps, the loss was 2.0 % lower at density 1/8, but 6.4 % higher at 1/64; at 1/16 it was 0.4 % lower,
-which is too little to rely on. With 5 inner steps, it was 2.9 % lower at 1/64. With 50 inner steps, it was
+"""The maximum number of inner steps per round, by block size. The density is 1 / block size. Up to this
+maximum, lanes are known to reach a lower loss than a single lane that makes as many steps in all as each of
+them.
+
+The study of docs/lanes.md compared the loss of four lanes with a single lane's, for the smallest model. With
+5 inner steps, the loss was 2.9 % lower at density 1/64. With 20 inner steps, it was 2.0 % lower at 1/8 and
+6.4 % higher at 1/64; at 1/16 it was 0.4 % lower, which is too little to rely on. With 50 inner steps, it was
 between 0.5 % lower (density 1) and 14.1 % higher (1/64).
 """
 LEAST_TURNS: Final = 3

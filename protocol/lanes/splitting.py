@@ -50,8 +50,8 @@ NUMBER, BASE, FEEDBACK = "lane.number", "lane.base", "lane.feedback"
 INDEX, VALUE, EXPONENT, COUNT = (f"message.{name}" for name in ("index", "value", "exponent", "count"))
 
 MOST_EXPONENT = 0
-"""Default of the largest exponent of sent values. With it, a change of magnitude 2^0 or more is spread over
-several rounds.
+"""The default of `most_exponent`, the largest exponent of sent values. With this default, a change of
+magnitude 2^0 or more is spread over several rounds.
 """
 
 LEAST_CUT, LARGEST_CUT = MIN_EXPONENT, 127

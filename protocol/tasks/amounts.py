@@ -11,13 +11,14 @@ R the reward. e is the chance of a second look. c = B / K is the most that train
 
     gameCost       gas of a game + 2 x `replay` x c; at least the deployment's floor
     auditFee       `replay` x c + a seat's gas / q
-    S              S_min(B, G, the price given back) + restitution + max(R, retrainReward), because a cheater
-                   that is its own challenger, retrainer and submitter gets those parts back. More if the sum
-                   that a conviction owes, the bond, or a jury's share requires it
+    S              S_min(B, G) + B + restitution + max(R, retrainReward). The parts after S_min are what a
+                   cheater gets back if it is its own submitter (price and restitution) and its own
+                   challenger or retrainer (a reward). S is larger if the sum that a conviction owes, the
+                   bond, or a jury's share requires it
     R              2 x gameCost, at most S / 8
     retrainReward  3 x B, at most S / 8. If the stake is given, R and retrainReward must leave a quarter
                    of the stake to burn
-    bond           2 x (gameCost + the stake's capital while a game lasts), the least that the deployment allows
+    bond           2 x (gameCost + the capital cost of the stake during a game). The contracts allow no less
     seatLock       a seat's fees + the fee of a draw, which a silent seat loses; at least two draw fees
     lookChance     e, which is 0 without second looks
 
@@ -183,7 +184,8 @@ def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> in
     """The least bond: twice the most that a game can cost the solver if the solver wins. The factor is two
     because the challenger then loses the bond, and the solver gets only half of it.
 
-    The cost includes the stake's capital for the time of both sides (contracts/src/libraries/TermsCheck.sol).
+    The cost of a game includes the capital cost of the stake for the time of both sides
+    (contracts/src/libraries/TermsCheck.sol).
     """
     return 2 * (game_cost + _up(stake * bond_rate * GAME_CLOCKS * game_time, RATE_UNIT * YEAR))
 

@@ -127,8 +127,8 @@ def least_price(
 
 def game_cost(terms: Terms, operations_a_second: float, costs: Costs) -> int:
     """The most that a false challenge costs this solver, in token units: gas, replays of a segment, and the
-    capital of the solver's stake during the game. The half of the challenger's bond that the solver gets must
-    cover this.
+    capital cost of the solver's stake during the game. The solver gets half of the challenger's bond, and
+    this half must cover the cost.
     """
     replays = REPLAYS * replay_seconds(terms, operations_a_second) * (costs.machine + costs.power)
     capital = terms.stake * 2 * terms.game_time * costs.capital / YEAR

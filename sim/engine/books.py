@@ -65,9 +65,10 @@ class Books:
     def _needed(self, parameters: MarketParameters, people: Population, rounds: int) -> Amounts:
         """Initial deposits, (accounts,), as Python integers, which do not overflow.
 
-        Each account deposits the most that it can lose, except solvers with a given capital. The deposit also
-        covers the locks of tasks in flight: it has a part for each task, and within one task no token is both
-        lost and locked.
+        A deposit has one part for each round. The part covers everything that the account can lose in one
+        task, and everything that the task can lock, because no token is both lost and locked in one task. So
+        the deposit also covers the locks of tasks in flight. A verifier's deposit also holds its registered
+        stake. A solver with a given capital deposits only that capital.
         """
         bonds = Bonds(parameters.bond, parameters.verifiers, people)
         a_task = parameters.escrow + parameters.delay_penalty

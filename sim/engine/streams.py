@@ -46,7 +46,8 @@ class Stream:
 
     def below(self, most: int, *shape: int) -> Indices:
         """Integers in [0, `most`), as an array of shape (*shape, rows). They are uniform numbers times
-        `most`, rounded down. The relative error of a chance is less than 2 `most` / 2^53.
+        `most`, rounded down. The chance of each integer is 1 / `most`, with a relative error of less than
+        2 `most` / 2^53.
         """
         return (self.uniform(*shape) * most).astype(np.int64)
 

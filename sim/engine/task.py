@@ -26,8 +26,8 @@ class Task(NamedTuple):
 
     live: Flags
     drawn: Flags
-    """Whether the beacon delivers a round in time for the draw. If not, the task is never drawn; if it is
-    also live, it stalls.
+    """Whether the beacon delivers a round in time for the draw. If not, the task is never drawn. A live task
+    that is never drawn stalls, unless the solver is convicted before.
     """
     solver: Indices
     """Ledger account of the solver."""

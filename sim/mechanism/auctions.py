@@ -38,8 +38,8 @@ class Bid(NamedTuple):
 
 
 def bids(asks: Sequence[int], budget: int, *, late: bool = False) -> list[Bid]:
-    """All bids for one task in order, by the rule of `descending` or `late`; the last one wins. Without
-    bidders, the list is empty.
+    """All bids for one task in order, by the rule of `descending` or `late`; the last one wins. `asks` has at
+    least one element. If no ask is at most the budget, nobody bids, and the list is empty.
     """
     ranked = sorted(range(len(asks)), key=lambda number: asks[number])[:2]
     if asks[ranked[0]] > budget:

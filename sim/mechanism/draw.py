@@ -71,8 +71,8 @@ def distinct(uniform: Floats, segments: int) -> Segments:
     All subsets have the same chance, by Floyd's algorithm (Bentley and Floyd, CACM 30(9), 1987), as in the
     contract: the j-th of q numbers is drawn from 1 ... t with t = segments - q + j, and is replaced by t if
     it was already taken. t itself is never taken, because all earlier numbers are smaller. Order within a
-    subset has no meaning. Uniform numbers have 53 bits, so the relative error of a chance is less than t /
-    2^53.
+    subset has no meaning. Uniform numbers have 53 bits, so the chance of each of the t numbers is 1 / t with
+    a relative error of less than t / 2^53.
     """
     each = len(uniform)
     taken = np.empty(uniform.shape, dtype=np.int32)

@@ -73,8 +73,8 @@ class Amounts:
         )
 
     def price(self, ask: int, solver: int) -> int:
-        """The bid of a solver that asks `ask` engine units. Of solvers with equal asks, the first bids
-        lowest, unless `exact`.
+        """Convert a solver's ask from engine units (`ask`) to chain units. Unless `exact`, asks that are
+        equal in engine units differ in chain units: the solver with the lowest number asks the least.
         """
         return ask * SCALE + (0 if self.exact else _PRICE + 2 * solver)
 

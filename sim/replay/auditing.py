@@ -67,8 +67,8 @@ class Auditing:
         return Draw(np.full(shape[1:], NOBODY), np.ones(shape, dtype=np.int32))
 
     def attest(self, accounts: Indices, check: Check) -> None:
-        """Have the accounts attest in the seats that `check` marks as attesting. `accounts`, one for each
-        seat, and the arrays in `check` are (V, 1).
+        """Have the accounts attest in the seats that `check` marks as attesting. `accounts` has one account
+        for each seat. `accounts` and the arrays in `check` have shape (V, 1).
         """
         for seat, account in enumerate(accounts[:, 0].tolist()):
             if check.attests[seat, 0]:

@@ -19,7 +19,7 @@ LOCKS: Final = (REGISTRATION, ESCROW, STAKE, BOND)
 BURNED: Final = "burned"
 HELD: Final = "held"
 VAULT: Final = "vault"
-"""Stands in place of an account's name as the owner in two places, which are about the whole vault.
+"""Owner of the two places that are for the whole vault; the owner of every other place is an account.
 `Place(VAULT, BURNED)` has the tokens that the vault has burned; they stay in the vault, out of reach.
 `Place(VAULT, HELD)` has all tokens in the vault, including the burned ones.
 """

@@ -31,7 +31,9 @@ from sim.replay.scenario import Scenario
 from sim.replay.training import Training
 
 QUICK: Final = Sending(timeout=60.0, poll=0.005)
-"""Each transaction gets its own block, so receipts are immediate."""
+"""How clients send transactions. They poll for receipts every 5 ms, because the development chain mines each
+transaction at once in its own block.
+"""
 _DEPLOYER: Final = DEVELOPMENT_ACCOUNTS - 1
 _OFFER: Final = Offer(
     speed=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0, seat_fee=0, period=2**32 - 1

@@ -141,7 +141,9 @@ class Dynamics(Study):
         return columns
 
     def equilibrium(self, point: Point) -> Equilibrium:
-        """The equilibrium of the inspection game with a committee of V verifiers."""
+        """The equilibrium of the inspection game with a committee of V verifiers. In the engine, the gain G
+        comes only with the payment, so a conviction costs the solver G in addition to its stake.
+        """
         game = self._game(point)
         return committee_equilibrium(
             game.duty,
@@ -182,9 +184,7 @@ class Dynamics(Study):
         return Gains(float(solver) / TOKEN, ((1 - x) * against[0] + x * against[1]) / TOKEN)
 
     def _game(self, point: Point) -> _Game:
-        """The engine's market in theory's terms. The gain G comes only with payment, so a conviction takes it
-        together with the stake.
-        """
+        """The engine's market in theory's terms. It does not depend on the point's shares x and y."""
         parameters = self.case({**point, "cheating": 0.5, "checking": 0.5}).parameters
         k, q = parameters.segments, parameters.segments_per_verifier
         false = Disguised(share=point["false_share"]).false(parameters)

@@ -237,7 +237,9 @@ class Seen:
 
 
 def price() -> Finding:
-    """A finding on the cost of looks and locks, for several shares of time in which a lock serves a seat."""
+    """A finding on the cost of looks and locks, for several utilisations. The utilisation is the share of the
+    time for which tokens reserved for a lock are actually locked.
+    """
     from sim.figures import Line, lines
 
     made = ROLLUP.setting(_BUDGET, _DAYS)

@@ -6,8 +6,8 @@ fee. Valid terms limit the sum of all these payments to three quarters of the st
 burns. A cheater that is both challenger and submitter, or colludes with both, recovers the reward and the
 restitution.
 
-At every point, four cases are played. Each is compared with its closed forms, at the points of the grid
-(splits, or delay penalties) that these are about:
+The points form two grids: splits, and delay penalties. At every point, four cases are played. A closed form
+is compared with the engine only at the points of one grid. These are the four cases:
 
 - An insider convicts its own solver.
 - Honest verifiers convict a cheating solver.

@@ -1,9 +1,9 @@
 """The cost of a task under three ways of choosing its solver: descending bids, second price, posted price.
 
-They are procurement auctions with n bidders. Each bidder knows only its own cost, which is independently
-uniform on [low, high]. The lowest bid wins if it is at most the budget r. Amounts are token units as floats.
-This is standard theory (Krishna, *Auction Theory*, 2nd edition, chapters 2 and 3), written for buying instead
-of selling, with w = high - low.
+There are n bidders. Each bidder knows only its own cost; costs are independent and uniform on [low, high]. In
+the first two ways, the lowest bid wins if it is at most the budget r. With a posted price, the first bidder
+that would work for the budget wins. Amounts are token units as floats. This is standard theory (Krishna,
+*Auction Theory*, 2nd edition, chapters 2 and 3), written for buying instead of selling, with w = high - low.
 
 `TaskMarket.bid` is an open descending auction with a soft close: a late bid extends the bidding. So nobody
 gains by waiting for the last block, and bidders answer each other's bids. This ends when the bidder with the

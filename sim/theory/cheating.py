@@ -208,8 +208,9 @@ def minimum_stake(
     """Return S_min in integer token units: `protocol.tasks.economics.minimum_stake` with h rounded down to
     10^-18.
 
-    `reward` and `restitution` are added, because a cheater may be its own challenger and submitter. Raises
-    `TheoryError` for an impossible share, and `protocol.tasks.economics.StakeError` if no stake is enough.
+    `reward` and `restitution` are added to the stake, because a cheater that is its own challenger and
+    submitter gets them back. `margin` is added too. Raises `TheoryError` for an impossible share, and
+    `protocol.tasks.economics.StakeError` if no stake is enough.
     """
     number("honest", float(honest), 0, 1)
     chance = int(Fraction(honest) * ONE)

@@ -63,11 +63,11 @@ def waiting_cost(*, amount: float, seconds: float, yearly_rate: float) -> float:
 
 
 def least_bond(*, defence: float, delay: float, factor: float, gas: float = 0.0) -> float:
-    """Return the bond with which a false challenge has a factor of at most t = `factor`.
+    """Return the least bond B with which a false challenge has a factor of at most t = `factor`.
 
     defence + delay - B / 2 = t (B + gas) gives B = (defence + delay - t gas) / (t + 1 / 2). For t = 0, the
-    bond is twice the total cost of the solver, so the solver's half of the bond makes up for this cost. Half
-    of an odd bond is rounded down, so the solver can still lose up to one unit.
+    bond is twice the harm defence + delay, so the solver's half of the bond makes up for this harm. Half of
+    an odd bond is rounded down, so up to one unit of the harm can remain.
     """
     t = number("factor", factor, 0)
     harm = number("defence", defence, 0) + number("delay", delay, 0)

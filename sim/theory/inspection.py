@@ -113,9 +113,10 @@ def checking_rate(
     """Return y, the rate of replaying at which a solver is indifferent between honest work and cheating with
     f = `share`. The result is at most 1.
 
-    Here V is `verifiers`, c is `cost` (the solver's), G is `gain`, S is `stake` and p is `price`. Each of V
-    seats finds the fraud with chance z = h y `hit`, where h is `honest`: the share of slots that replay *at
-    all* rather than collude. Cheating pays less than honest work iff (1 - (1 - z)^V)(S + p) > f c + G
+    Here V is `verifiers`, c is `cost` (the solver's), G is `gain`, S is `stake` and p is `price`. `honest` is
+    h: the share of slots whose holders do not collude. The share y of these holders replays. Each of V seats
+    finds the fraud with chance z = h y `hit`. Cheating pays less than honest work iff
+    (1 - (1 - z)^V)(S + p) > f c + G
     (`cheating.cheating_advantage`). With D = (f c + G) / (S + p), this gives y = (1 - (1 - D)^(1 / V)) / (h
     hit). In the 2x2 game (V = h = hit = 1), y = D.
     """

@@ -30,8 +30,8 @@ class Verdict(NamedTuple):
 
 
 class Withheld(NamedTuple):
-    """The amounts on which a cheater's choice depends if an honest seat would convict it: to serve the data
-    and be convicted, or to withhold the data.
+    """The amounts that decide what is better for a cheater that an honest seat would convict: to serve its
+    data and be convicted, or to withhold its data.
     """
 
     stake: float

@@ -31,7 +31,7 @@ from tests.unit.library.cases import CASES, Case, f32, operands, sliding
 TWICE = 2**60 + 2**36 + 1
 """An integer that torch rounds to f32 once and the body twice, by way of float64, with different results."""
 ABOVE = 2.0**128 - 2.0**104 + 2.0**100
-"""A number above the largest f32, to which the body rounds it; torch refuses it."""
+"""A number above the largest f32. The body rounds it to the largest f32; torch refuses it."""
 VALUES = (
     *(0, 1, -1, 2, 30, 2**31, 2**32, 2**62, True, False, 0.0, -0.0, 1.0, -1.5, 1e-42, 1e300),
     *(TWICE, -TWICE, 2**53 + 1, 2**63 - 1, ABOVE, -ABOVE, 2.0**128 - 2.0**104),
@@ -129,7 +129,9 @@ def test_smaller_operands_that_a_body_broadcasts_run_by_the_body(
 
 @pytest.mark.parametrize("limit", [TWICE, ABOVE])
 def test_a_number_that_torch_rounds_otherwise_runs_by_the_body(limit: float) -> None:
-    """With this limit, a kernel that reads the number by torch gives other bits than the body, or ends the step."""
+    """A kernel that reads this limit with torch would give bits that differ from the body's, or would raise
+    an error and so end the step.
+    """
     program = CATALOGUE["clip_value"].program((f32(3),), {"limit": limit})
     assert recognise(program, Hint("clip_value", {"limit": limit})) is None
     given = torch.tensor([1.0, 1e30, -3.4e38])

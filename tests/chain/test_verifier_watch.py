@@ -124,8 +124,8 @@ def pass_false_accuser(scene: Stage, accuser: Watcher) -> None:
         return measured(accuser, "assay_verifier_failures_total")
 
     def is_stuck() -> bool:
-        """Whether the move that the accuser owes now has failed. An earlier skip could fall into a turn of
-        the solver.
+        """Whether the move that the accuser owes now has failed. Only then is it certain that the skip of the
+        clock below falls into the accuser's turn, not the solver's.
         """
         failed, state = refused(), game_of(1)
         if state.phase is not Phase.FRAME or state.demand_open or not claim_of(state.claim).posted_at:

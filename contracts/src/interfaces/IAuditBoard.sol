@@ -30,8 +30,8 @@ interface IAuditBoard {
     /// nobody was found.
     event Seated(TaskId indexed task, uint256 indexed seat, address indexed account, uint64 until);
     /// @notice The seat's account says that it replayed its segments, and challenges anything that differs
-    /// from the solver's commitment. `digest` covers all states that it passed, under a salt with this hash.
-    /// For a juror this is its vote: zeros mean no.
+    /// from the solver's commitment. `digest` covers all states of the replay, under a salt with this hash.
+    /// For a juror, the two values are its vote: zeros mean no.
     event Attested(
         TaskId indexed task, uint256 indexed seat, address indexed account, bytes32 digest, bytes32 saltHash
     );
@@ -88,8 +88,8 @@ interface IAuditBoard {
     /// of a level, attests, looks are requested if the terms have any. A look is paid here. A juror (`seat`
     /// is 160 + slot) votes: "I have the item", or, with zeros, "I could not fetch it". A claimant cannot
     /// attest until its jury has ended.
-    /// @param digest For a seat, covers all states that it passed and the result, under its salt; for a look,
-    /// the states (audit.md sections 4 and 6). For a juror, covers the item.
+    /// @param digest For a seat, covers all states of its replay and the result, under its salt. For a
+    /// look, covers the states of its replay (audit.md sections 4 and 6). For a juror, covers the item.
     /// @param saltHash keccak256 of the salt. Until the round of the first looks is published, anyone who
     /// reveals a seat's salt receives half of its lock.
     function attest(TaskId task, uint256 seat, bytes32 digest, bytes32 saltHash) external;

@@ -5,11 +5,12 @@ import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 
 /// @title Priority commitments to challenges with their bonds, and what a conviction pays to seats.
 /// @notice A party that finds a difference commits first, so that nobody can copy its challenge. It opens the
-/// commitment in a later block within the opening period, or loses the bond. A seat speaks up by a commitment
-/// or a game on one of its own segments or on none yet. After a conviction, every seat that had already
-/// spoken up can get its bond back, and can be paid the cost of a game and its fee out of the stake. It does
-/// not matter who convicted, and on which segment. So an accomplice of the solver that convicts first takes
-/// nothing from such a seat.
+/// commitment in a later block within the opening period, or loses the bond. A seat speaks up by making a
+/// commitment or playing a game. The commitment or game must be on one of the seat's own segments, or must
+/// not name a segment yet. After a conviction, every seat that had already spoken up can get its bond back,
+/// and can be paid the cost of a game and its fee out of the stake. It does not matter who convicted, or on
+/// which segment. So an accomplice of the solver that convicts first cannot take these payments from such a
+/// seat.
 interface ICommitments {
     /// @notice A commitment to challenge the task was made; its bond is locked.
     event Committed(
@@ -40,8 +41,8 @@ interface ICommitments {
     function dismissed(TaskId task) external;
 
     /// @notice Challenger: opens a commitment after the task was convicted, within the commitment's opening
-    /// period. Returns the bond. If `seat` names a seat, also pays what that seat is owed; it must have the
-    /// committed segment, unless the commitment names none.
+    /// period. Returns the bond. If `seat` names a seat, also pays what that seat is owed. The committed
+    /// segment must then be one of the seat's segments, unless the commitment names none.
     /// @param seat The caller's seat of the task; 255 for a caller without a seat.
     function openLate(TaskId task, SegmentIndex segment, bytes32 salt, uint8 seat) external;
 

@@ -5,14 +5,14 @@ import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf, Node} from "../types/Openings.sol";
 
 /// @title The game from a segment down to one element.
-/// @notice One challenger plays against the solver of a task. A task can have any number of games; 16 are
-/// played at once, in the order of their opening. Each side of a game has one clock (the terms' `clock` plus
-/// `replayAllowance`), which runs while that side is to move. So a game lasts at most twice that, counted
-/// from the second in which it starts to be played. A move in the last second counts. Claims (step trees,
-/// traces) belong to the task and are shared by all games that reach them; every claim is posted at most
-/// once. A head identifies the state in which a move is made: keccak256(abi.encode(game, task, challenger,
-/// moves, claim key, claim root, selection)). `moves` counts the moves that took a head, the root is 0 until
-/// it is posted, and the selection is 0 outside a split.
+/// @notice One challenger plays against the solver of a task. A task can have any number of games; at most
+/// 16 are played at once, in the order of their opening. Each side of a game has one clock (the terms'
+/// `clock` plus `replayAllowance`), which runs while that side is to move. So a game lasts at most twice
+/// that time, counted from the second in which it starts to be played. A move in the last second counts.
+/// Claims (step trees, traces) belong to the task and are shared by all games that reach them; every claim
+/// is posted at most once. A head identifies the state in which a move is made: keccak256(abi.encode(game,
+/// task, challenger, moves, claim key, claim root, selection)). `moves` counts the moves that took a head,
+/// the root is 0 until it is posted, and the selection is 0 outside a split.
 interface IDisputeGame {
     /// @notice State of a game. In `Step` and `Frame` it is the solver's turn until the claim is posted, then
     /// the challenger's. In `Split` it is the solver's turn, in `Segment` and `Block` the challenger's. While
@@ -48,10 +48,11 @@ interface IDisputeGame {
 
     /// @notice A game. `deadline` is the last second of the side to move: 0 once the game is closed, 2^64 - 1
     /// while it waits for a place. `solverSpent` and `challengerSpent` are the seconds that each side had
-    /// used up to the last move; a claim posted since then counts from the next move on. `claim` is the key
-    /// of the claim that the game waits for or has reached, 0 before a segment is selected. `segmentRoot` and
-    /// `segmentSize` are 0 unless the game was opened blind. `demandOpen` has a bit for each demanded node
-    /// that is not yet answered; `deposit` is the amount of the chain's coin that each of these carries.
+    /// used up to the last move. Posting a claim is no such move: the time that the solver took for it is
+    /// added only with the next move. `claim` is the key of the claim that the game waits for or has
+    /// reached, 0 before a segment is selected. `segmentRoot` and `segmentSize` are 0 unless the game was
+    /// opened blind. `demandOpen` has a bit for each demanded node that is not yet answered; `deposit` is
+    /// the amount of the chain's coin that each of these carries.
     struct Game {
         TaskId task;
         address challenger;
@@ -364,7 +365,8 @@ interface IDisputeGame {
 
     /// @notice Looks only: the solver has posted the step tree that `challenger` wanted, so the challenger's
     /// game ends. It must be the challenger's turn, within its clock, and its turns in the game together must
-    /// have taken at most `time` seconds. `cost` of the bond goes to the solver; the rest is returned.
+    /// have taken at most `time` seconds. The solver gets the amount `cost` out of the bond; the challenger
+    /// gets the rest back.
     function drop(
         GameId game,
         TaskId task,

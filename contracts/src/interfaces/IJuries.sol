@@ -6,10 +6,10 @@ import {Leaf} from "../types/Openings.sol";
 
 /// @title Claims that data are withheld: a jury then tries to fetch the data too.
 /// @notice Delivery cannot be proved to a chain, so the chain asks other accounts. If the account of a seat
-/// or a look cannot fetch an *item*, it claims the item: item 0 ... K is the state with that number, item K +
-/// 1 the constants tree. Jurors, as many as the terms' `jurors`, are drawn like seats. Their numbers are 160
-/// + slot. Their votes are attestations: a digest of the whole item under a salt (audit.md section 7), or
-/// zeros. A task has one jury at a time.
+/// or a look cannot fetch an *item*, it claims that the item is withheld. Items 0 ... K are the states with
+/// these numbers; item K + 1 is the constants tree. Jurors, as many as the terms' `jurors`, are drawn like
+/// seats. Their numbers are 160 + slot. Their votes are attestations: a digest of the whole item under a
+/// salt (audit.md section 7), or zeros. A task has one jury at a time.
 interface IJuries {
     /// @notice Verdict of a jury: a majority has the item, a majority could not get it, or neither.
     enum Verdict {

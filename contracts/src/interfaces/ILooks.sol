@@ -150,8 +150,8 @@ interface ILooks {
     ) external;
 
     /// @notice The accused account, in time: the solver's commitment is false, and this game of the account
-    /// is in progress. The game must be on that segment, on an earlier one, or on none yet. Until it ends,
-    /// nobody can take the lock because of this accusation.
+    /// is in progress. The game must be on the segment of the look, on an earlier one, or on none yet.
+    /// Until the game ends, nobody can take the lock because of this accusation.
     function contest(TaskId task, uint256 look, GameId game) external;
 
     /// @notice Anyone: the accusation was not answered in time. The accused account loses its lock; half goes

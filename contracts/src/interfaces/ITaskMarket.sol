@@ -81,12 +81,12 @@ interface ITaskMarket {
         uint256 lock;
         /// Paid to the seat if it attests.
         uint256 fee;
-        /// Least that an account is paid for a place of the task that binds it until the task's end: with
-        /// looks a look's fee, without looks a seat's fee.
+        /// Lowest fee of any place (seat or look) that binds its account until the task's end: the fee of a
+        /// look if the task has looks, otherwise the fee of a seat.
         uint256 leastFee;
-        /// Most seconds from a seat's draw to the task's end if every draw finds accounts, all attest, and
-        /// nobody challenges, accuses or claims: challengePeriod, plus four times attestPeriod with looks.
-        /// Excludes waiting for draws.
+        /// Longest time in seconds from a seat's draw to the task's end if every draw finds accounts, all
+        /// attest, and nobody challenges, accuses or claims: challengePeriod, plus four times attestPeriod
+        /// if there are looks. Excludes waiting for draws.
         uint256 period;
         /// K: the segments that those of a seat are drawn from.
         uint32 segments;
@@ -199,8 +199,8 @@ interface ITaskMarket {
     function voidTask(TaskId task) external;
 
     /// @notice Anyone: makes the task Unpaid if its seats are not all attested and the stall period since
-    /// `IAuditBoard.stallsFrom` is over. From now on the stake stays locked for at least twice the training
-    /// period and twice the clock (with the replay allowance).
+    /// `IAuditBoard.stallsFrom` is over. From now on the stake stays locked for at least the sum of twice
+    /// the training period and twice the clock (with the replay allowance).
     function stall(TaskId task) external;
 
     /// @notice Anyone: voids an Unpaid task after that time if no game is open. Releases what is left of the

@@ -8,13 +8,17 @@ import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 /// @notice A bid moves the end of bidding to at least `extension` seconds after it. `overtime` is the sum of
 /// these moves. The minimum undercut is 2 % of the best bid. It doubles with each whole extension in the
 /// overtime, up to 64 %, and never falls.
-/// @dev Overtime is counted in time, not in bids: once a bid has moved the end of bidding, the end is never
+/// @dev Overtime is counted in time, not in bids. Once a bid has moved the end of bidding, the end is never
 /// more than one extension after the latest bid. So a bidder that underbids itself in every block cannot
-/// bring the overtime to k extensions earlier than k - 1 extensions after the end that bidding had at first.
-/// A bid moves the end by at most one extension. So the bid that first takes the overtime to 2, 3, …
-/// extensions is at least 4, 8, … % (at most 64 %) below the one that first took it to one extension less.
-/// Let n be the number of bids if each is as high and as late as it may be, a bid of the budget and a bid of
-/// 0 included. The overtime stays below (n + 1) extensions. No budget exceeds 2^94 - 1, so n is at most 68.
+/// raise the overtime quickly: the overtime reaches k extensions no earlier than k - 1 extensions after the
+/// original end of bidding.
+///
+/// The overtime is bounded. A bid moves the end by at most one extension, so different bids are the first
+/// to take the overtime to 1, 2, 3, … extensions. The bids that do so for 2, 3, 4, … extensions are each at
+/// least 4, 8, 16, … % (never more than 64 %) below the previous one of these bids. The longest such
+/// sequence starts with a bid of the budget, falls by no more than it must each time, and ends with a bid
+/// of 0. If it has n bids, the overtime stays below n + 1 extensions. No budget exceeds 2^94 - 1, so n is
+/// at most 68.
 library Bids {
     /// @notice Percent, before the end of bidding was moved by a whole extension.
     uint256 internal constant FIRST_PERCENT = 2;

@@ -6,9 +6,9 @@ import {Refusals} from "./Refusals.sol";
 import {Rfc9162} from "./Rfc9162.sol";
 
 /// @title Salts and digests of seats, looks and jurors: audit.md section 4.
-/// @notice A digest is a tree with the shape of the solver's trees. Its leaves are hashes of chunks under the
-/// account's salt, so it cannot be derived from the solver's hashes. It is modelled on the custody game of
-/// Ethereum's early sharding design.
+/// @notice A digest is the root of a tree with the shape of the solver's trees. The leaves of this tree are
+/// hashes of chunks under the account's salt, so a digest cannot be derived from the solver's hashes.
+/// Digests are modelled on the custody game of Ethereum's early sharding design.
 library Digests {
     /// @notice A chunk has 1 to this many bytes.
     uint256 internal constant CHUNK = 1024;
@@ -38,8 +38,9 @@ library Digests {
         return keccak256(abi.encode(digest, saltHash_));
     }
 
-    /// @notice SHA-256 of this input: for each 32-byte piece of the chunk, the last one zero-filled, the salt
-    /// and the piece; then the salt and the chunk's length.
+    /// @notice Leaf of a chunk under a salt: SHA-256 of a sequence of 64-byte blocks. For each 32-byte
+    /// piece of the chunk there is a block of the salt and the piece; the last piece is padded with zeros.
+    /// The final block is the salt and the chunk's length in bytes, as a 32-byte number.
     /// @dev Every 64-byte block contains the salt, so neither a midstate nor a shorter hash can replace the
     /// chunk.
     function leaf(bytes32 salt_, bytes calldata chunk) internal view returns (bytes32) {
@@ -77,10 +78,11 @@ library Digests {
         return (turns + step) % thinning == 0;
     }
 
-    /// @notice The root of the tree that contains the leaf or node `node`, from its siblings upwards.
-    /// @param turns Bit i: sibling i is on the left. The size of the tree is not checked here: `turns` and
-    /// `depth` alone name the place.
+    /// @notice The root of the tree that contains `node`, the hash of a leaf or inner node.
+    /// @param turns Bit i is set if sibling i is on the left. The size of the tree is not checked here:
+    /// `turns` and `depth` alone name the place.
     /// @param depth Number of siblings.
+    /// @param path The siblings' hashes, bottom first.
     function fold(bytes32 node, uint256 turns, uint256 depth, bytes32[] calldata path)
         internal
         view

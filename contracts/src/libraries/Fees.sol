@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 /// @title Costs of a task's seats and draws: audit.md section 8. protocol/tasks/task.py has the same numbers.
 library Fees {
-    /// @notice Most draws of a task's seats that its escrow pays for, including the first.
+    /// @notice Maximum number of draws of a task's seats that its escrow pays for, including the first.
     uint8 internal constant ESCROW_DRAWS = 8;
     /// @notice Further draws that the escrow pays for if there are looks: enough for one draw of each level,
     /// which picks the level's looks.

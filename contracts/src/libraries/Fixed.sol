@@ -162,7 +162,7 @@ library Fixed {
         }
     }
 
-    /// @notice sum_k x_k over the i64 whose i32 index is `place`, wrapping.
+    /// @notice Sum of those i64 elements of `x` whose i32 index in `indices` equals `place`, wrapping.
     function scatterBlock(bytes calldata indices, bytes calldata x, uint32 place)
         internal
         pure

@@ -25,7 +25,8 @@ library HashToCurve {
 
     /// @notice The two field elements of a message (sections 5.2 and 5.3.1): 96 uniform bytes, 48 for each.
     function toField(bytes32 message) internal pure returns (uint256[2] memory) {
-        // keccak256's block is 136 bytes. Then come the message, 96 as two bytes, and 0.
+        // The input begins with a block of zeros; a block of keccak256 has 136 bytes. Then come the
+        // message, the length 96 as two bytes, a zero byte and the tag.
         bytes32 b0 = keccak256(
             bytes.concat(bytes32(0), bytes32(0), bytes32(0), bytes32(0), bytes8(0), message, hex"006000", TAG)
         );

@@ -139,7 +139,7 @@ library Refusals {
     error NotRevealed(TaskId task, uint256 look);
     /// @notice Seat or look `seat` has already lost its lock.
     error AlreadyCaught(TaskId task, uint256 seat);
-    /// @notice Seat or look `seat` still has its lock, so its look can accuse it.
+    /// @notice Seat or look `seat` still has its lock, so the look that checks it can accuse it.
     error NotCaught(TaskId task, uint256 seat);
     /// @notice The look already has an open accusation.
     error AlreadyAccused(TaskId task, uint256 look);
@@ -274,7 +274,7 @@ library Refusals {
     /// @notice The part is (or is not) one block: use `judgeBlock` (or `selectBlock`).
     error PartSize(uint8 part, uint32 blocks);
 
-    // ------------------------------------------------------------------ verdicts that are none
+    // ------------------------------------------------------------------ judgments that find no difference
 
     /// @notice The claimed element is right.
     error ElementAgrees(uint64 bits);

@@ -82,10 +82,11 @@ library Rfc9162 {
     }
 
     /// @notice The root of a tree of `treeSize` leaves whose leaf number `leaf` has hash `node`.
-    /// @dev RFC 9162 section 2.1.3.2, in two parts. Up to the level where the node is the last one of its
-    /// level (there `fn` and `sn` are equal), the bits of the leaf's number give its sides. From there on
-    /// each sibling is on the left, one for every remaining set bit. Nearly all hashes of a dispute are
-    /// computed here, so the loop is written in assembly: 330 gas per hash instead of 600.
+    /// @dev RFC 9162 section 2.1.3.2, in two parts. The first part ends at the level where the node is the
+    /// last one of its level (there the RFC's `fn` and `sn` are equal). Below this level every node on the
+    /// way has a sibling, and the bits of the leaf's number tell on which side the node is. From this level
+    /// on, only set bits of the number have a sibling, which is on the left. Nearly all hashes of a dispute
+    /// are computed here, so the loop is written in assembly: 330 gas per hash instead of 600.
     function rootFromLeaf(uint256 treeSize, uint256 leaf, bytes32 node, bytes32[] calldata path)
         internal
         view

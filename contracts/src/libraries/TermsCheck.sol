@@ -26,7 +26,7 @@ library TermsCheck {
     uint256 internal constant MAX_SEAT_SEGMENTS = 64;
     /// @notice V q of a task with looks: each segment of a seat takes one bit.
     uint256 internal constant MAX_LOOKS = 32;
-    /// @notice Most that one lock of the vault holds.
+    /// @notice Maximum amount of one lock of the vault.
     uint256 internal constant MAX_LOCK = (1 << 94) - 1;
     /// @notice J: accounts of a jury.
     uint256 internal constant MAX_JURORS = 32;
@@ -73,7 +73,7 @@ library TermsCheck {
         _within("drawFee", parameters.drawFee, 0, parameters.stakeUnit);
         // A bond is at most a quarter of the stake. With the shortest clock, a quarter of the greatest stake
         // has room for the least bond: twice the least cost of a game takes at most an eighth of that
-        // quarter, and the cost of capital (4 x clock / year x rate of the stake) at most half.
+        // quarter, and the cost of capital (stake x capitalRate x 4 clocks / year) at most half of it.
         _within("gameFloor", parameters.gameFloor, 1, MAX_LOCK >> 6);
         _within(
             "capitalRate", parameters.capitalRate, 0, Math.min(RATE_OF_ALL, RATE_OF_ALL * YEAR / (32 * clock))
@@ -101,8 +101,8 @@ library TermsCheck {
         _within("budget", terms.budget, 1, type(uint128).max);
         _within("restitution", terms.restitution, 0, terms.budget);
         _within("gameCost", terms.gameCost, parameters.gameFloor, MAX_LOCK);
-        // A quarter of the stake burns regardless of what a conviction pays: S - ceil(S / 4) >= owed is S >=
-        // ceil(4 owed / 3).
+        // At least a quarter of the stake S, rounded up, burns, whatever a conviction pays: owed <= S -
+        // ceil(S / 4). This is equivalent to S >= ceil(4 owed / 3).
         uint256 seats =
             terms.verifiers * (terms.gameCost + Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier));
         if (terms.lookChance != 0) {
@@ -123,8 +123,9 @@ library TermsCheck {
         _within("bond", terms.bond, leastBond(terms, parameters.capitalRate), terms.stake / 4);
     }
 
-    /// @notice The least bond: twice what a groundless game costs the solver, which gets half of a lost bond:
-    /// its gas and replays, and the capital cost of its stake while the game lasts.
+    /// @notice The least bond: twice what a groundless game costs the solver, because the solver gets half
+    /// of a lost bond. The game costs the solver its gas and replays, and the cost of capital for its stake
+    /// while the game lasts.
     /// @param capitalRate Per year, in hundredths of a percent.
     function leastBond(Terms calldata terms, uint256 capitalRate) internal pure returns (uint256) {
         // A game lasts at most the clocks of both sides together.

@@ -12,8 +12,8 @@ import {Seat} from "../types/Seats.sol";
 import {Terms} from "../types/Terms.sol";
 import {MarketState} from "./MarketState.sol";
 
-/// @title The ends of a task after the bidding that anyone can trigger, and `stall`, which prepares one:
-/// dispute.md section 2, audit.md section 8.
+/// @title How a task ends after its bidding: the functions that anyone can call to end it, and `stall`,
+/// which prepares such an end. See dispute.md section 2, audit.md section 8.
 abstract contract Ends is MarketState {
     /// @notice The audit board, which may call `drawAsked`, `drawn` and `payLook`.
     IAuditBoard public board;

@@ -9,9 +9,9 @@ struct Offer {
     /// (stepOperations x segmentSteps x segmentsPerVerifier operations) need a higher speed to fit into
     /// attestPeriod or, if there are looks, into moveTime.
     uint64 speed;
-    /// Most bytes of a state.
+    /// Largest size of a state, in bytes.
     uint64 stateBytes;
-    /// Most of its stake that a seat may bind.
+    /// Largest amount of the account's stake that a seat may bind, in token units.
     uint128 lock;
     // ---- slot 1
     /// Lowest fee of a seat for each 10^9 operations, in token units.
@@ -64,7 +64,8 @@ struct Seat {
 
 /// @notice State of a task's draws.
 struct Audit {
-    /// Registrations of each level when the task was posted.
+    /// The number of registrations of each level, and the version of the pool (libraries/Pool.sol), when
+    /// the task was posted.
     uint16[16] pool;
     uint56 version;
     /// Round of the last draw that was requested.
@@ -79,8 +80,8 @@ struct Audit {
     uint8 attested;
     /// A draw was requested, and was neither executed while the task was Submitted nor cancelled by `lapse`.
     bool pending;
-    /// Number of draws that the escrow pays for: the first draw, the redraws of seats that neither a silent
-    /// account nor a purse pays, and the draws that pick looks.
+    /// Number of requested draws that the escrow pays for: the first draw, the redraws of seats for which
+    /// neither a silent account nor a purse pays, and the draws that pick looks.
     uint8 escrowDraws;
     /// Level of the latest looks that were requested, 0 before that. If an informer empties a seat before the
     /// first looks are drawn, it is 0 again once their draw is executed or lapses. A look of level 1 repeats
@@ -90,10 +91,11 @@ struct Audit {
     uint8 claimant;
     /// Number of draws of this level that were requested.
     uint8 lookDraws;
-    /// Lock with the draw fee that is kept for the next draw of seats since an informer emptied a seat; 0 if
-    /// there is none.
+    /// Lock that holds a draw fee for the next draw of seats. It is made when an informer empties a seat. 0
+    /// if there is none.
     uint48 purse;
-    /// When an informer last emptied a seat or a jury last ended (0 before): the stall period restarts then.
+    /// When an informer last emptied a seat, or when a jury last ended, whichever is later (0 before both).
+    /// The stall period restarts at this time.
     uint40 informedAt;
     /// Number of looks picked, of all levels.
     uint8 looks;

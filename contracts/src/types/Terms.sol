@@ -63,8 +63,8 @@ struct Terms {
     // ---- slot 9, 48 bits are free
     /// Bidding stays open for at least this long after every bid (libraries/Bids.sol).
     uint32 extension;
-    /// Each side's time for all of its moves in a game, besides `replayAllowance`. It should leave time that
-    /// may be lost to censorship.
+    /// Each side's time for all of its moves in a game, besides `replayAllowance`. It should include a
+    /// margin for time lost to censorship.
     uint32 clock;
     /// Added to the clock of each side: the time to replay a segment in each of the games that are played at
     /// once.

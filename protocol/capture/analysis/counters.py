@@ -1,8 +1,8 @@
 """Bounds of the integer buffers that a step writes, such as counters. The bounds hold over all steps of a task.
 
-The bounds of several buffers are widened together. `ranges` decides which buffers these are. They are either
-buffers that one and the same phase alone writes, equally often in each step, or all buffers that several
-phases write.
+The bounds of several buffers are widened together. `ranges` decides which buffers form such a group. There
+are two kinds of group: buffers that only one phase writes, each the same number of times per step; and all
+buffers that more than one phase writes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Growth = tuple[int, int]
 ROUNDS = 3
 """The number of steps over which the bounds are widened first, to see whether they stop growing."""
 MOST_ROUNDS = 4_096
-"""The number of steps over which the bounds are widened if they cannot be shown to grow evenly. A step of a graph
-takes about 20 µs per operation above a counter.
+"""The maximum number of steps over which the bounds are widened if they cannot be shown to grow evenly.
+Widening them over one step takes about 20 µs for each operation that the new contents of a counter depend on.
 """
 
 
@@ -119,7 +119,9 @@ def _growth_of(node: Node, bounds: Interval, found: Mapping[Node, Growth]) -> Gr
 
 
 def may_wrap(node: Node, bounds: Interval) -> bool:
-    """Whether a node is of integers narrower than int64, and its `bounds` are those of its type, or beyond them."""
+    """Whether a node's integers may have wrapped. This is assumed if their type is narrower than int64, and
+    their `bounds` are exactly the range of that type or lie partly outside it.
+    """
     dtype = node.meta["val"].dtype if is_integer(node) else torch.int64
     if dtype is torch.int64:
         return False

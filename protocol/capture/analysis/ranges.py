@@ -197,7 +197,7 @@ class _Ranges:
             if name not in traced.moving
         }
         self._units = {buffers[name]: times for name, times in units.items() if name in written}
-        # Only its own count reads an accumulated buffer, so these are widened apart from the others.
+        # Nothing reads an accumulated buffer except its own update, so these buffers are widened separately.
         for times in {self._units.get(old, 1) for old in counters}:
             together = {old: each for old, each in counters.items() if self._units.get(old, 1) == times}
             self.bounds |= bounds_over_steps(traced.graph, self.bounds, together, steps * times)
@@ -221,8 +221,9 @@ class _Ranges:
         self.problems = Problems()
 
     def after(self, bounds: Mapping[str, Interval], left: int = 0) -> dict[str, Interval]:
-        """Bounds of the buffers that the graph and another phase write, after the graph, given `bounds` before it.
-        An accumulated buffer's bounds are those after all units of a step but the last `left`.
+        """Bounds of the buffers that both this graph and another phase write. `bounds` holds before the
+        graph, and the result after it. For an accumulated buffer, the result holds when all but the last
+        `left` units of the step have run.
         """
         before = {old: _held(old, bounds[name]) for name, (old, _) in self._shared.items()}
         found = bounds_after(self.graph, self.bounds | before, [new for _, new in self._shared.values()])
@@ -232,8 +233,9 @@ class _Ranges:
         }
 
     def growth(self, before: Mapping[str, Growth], last: Mapping[str, Interval]) -> dict[str, Growth] | None:
-        """The growth of the buffers that the graph and another phase write, after the graph, as in
-        `counters.growth_after`. `before` and `last` are the growth and the widest bounds before the graph.
+        """The growth of the buffers that both this graph and another phase write, or None, as in
+        `counters.growth_after`. `before` (the growth) and `last` (the widest bounds) hold before the graph,
+        and the result after it.
         """
         shared, new = dict(self._shared), self.after(last)
         known = {old: before[name] for name, (old, _) in shared.items()}
@@ -244,8 +246,8 @@ class _Ranges:
         return None if found is None else dict(zip(shared, found))
 
     def _repeated(self, node: Node, old: Interval, new: Interval, left: int) -> Interval:
-        """Bounds of a buffer after all units of a step but the last `left`, given its bounds before and after
-        the first unit.
+        """Bounds of a buffer when all but the last `left` units of a step have run. `old` and `new` are its
+        bounds before and after the first unit.
         """
         times = self._units.get(node, 1) - left
         low, high = old.low + times * (new.low - old.low), old.high + times * (new.high - old.high)
@@ -318,8 +320,8 @@ class _Ranges:
         The result is UNKNOWN if the operation has no transfer, or if an integer operand is UNKNOWN.
         Otherwise, if the integers depend only on the dataset and constants, the dataset's rows are run to
         find narrower bounds. If none are found, the result is UNKNOWN for integers that come from floats of
-        unknown size. Raises `CaptureError` if a row gives an integer beyond 32 bits, except `OF_NO_NUMBER`
-        from a float, or if integers that do not come from floats may exceed 32 bits.
+        unknown size. Raises `CaptureError` in two cases: a row gives an integer beyond 32 bits, other than
+        `OF_NO_NUMBER` from a float; or integers that do not come from such floats may exceed 32 bits.
         """
         whole = [operand for operand in node.all_input_nodes if is_integer(operand)]
         if node.target not in TRANSFERS or any(self.bounds[operand] == UNKNOWN for operand in whole):

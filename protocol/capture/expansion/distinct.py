@@ -25,7 +25,7 @@ PUTS = {aten.index_put.default, aten._unsafe_index_put.default}
 DISTINCT = "distinct"
 """Key in the `meta` of a node whose operation is in `PUTS`: whether the node's indices are known to be distinct."""
 MOST_INDICES = 1 << 20
-"""Tensors of indices with more elements than this are not computed and checked."""
+"""Tensors of indices with more elements than this are neither computed nor checked."""
 ZEROS = {aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default}
 
 

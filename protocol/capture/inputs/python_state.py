@@ -317,9 +317,8 @@ class PythonState:
         """What a function with `functools.lru_cache` holds: the wrapped function and the cached results. The
         cache can only be restored by clearing it.
 
-        For a function of a library or an installed package, only the wrapped function is returned, because
-        the cache fills as soon as a trial first calls the function. A submitter's function in a library's
-        decorator is not such a function.
+        If the wrapped function cannot run the submitter's code (`leads_to_own`), the cached results are left
+        out, because the cache fills as soon as a trial first calls the function.
         """
         known = function.cache_info().misses
 
@@ -450,7 +449,9 @@ def _is_special(name: str) -> bool:
 
 
 def _additions(class_: type) -> tuple[Callable[[], Iterable[Any]], Callable[[], None]]:
-    """Two functions, as in `PythonState._holders`, for the attributes that a class does not have yet."""
+    """Two functions, as in `PythonState._holders`, for attributes that are added to a class after this call:
+    one returns the values of these attributes, the other deletes the attributes.
+    """
     before = set(vars(class_))
 
     def added() -> dict[str, Any]:

@@ -67,8 +67,8 @@ def is_installed(path: str) -> bool:
 
 def is_own(value: Any) -> bool:
     """Whether the contents of a value are restored. They are restored for containers, torch modules,
-    optimisers' classes and the submitter's own objects. Iterators and weak references are only compared. So
-    is any other object of a library, because it may have users besides the step.
+    optimisers' classes and the submitter's own objects. Iterators and weak references are only compared. All
+    other objects of a library are only compared, too, because they may have users besides the step.
     """
     if isinstance(
         value,
@@ -191,7 +191,8 @@ def digest_of(value: Any) -> Any:
 
 def digest_of_array(array: np.ndarray[Any, Any]) -> str:
     """A digest of an array's contents. If the array maps a file read-only, the file may be larger than
-    memory, so the file's name and the array's offset are returned instead.
+    memory, so its name and the offset at which the mapping starts are returned instead. Slices of the same
+    mapping have the same name and offset.
     """
     if isinstance(array, np.memmap) and array.mode == "r":
         return f"{array.filename} at {array.offset}"

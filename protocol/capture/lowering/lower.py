@@ -63,7 +63,7 @@ def without_rule(graph: torch.fx.Graph) -> list[Problem]:
     """A problem for each operation that has no rule or uses a generator, unless the operation will be
     expanded or its result is not used.
 
-    If the graph is finished, dead code is removed from it first.
+    If the graph has an output node, dead code is removed first. The graph of an interrupted trace has none.
     """
     if any(node.op == "output" for node in graph.nodes):
         graph.eliminate_dead_code()

@@ -29,7 +29,7 @@ LATER: Final = (
 )
 """The remedy for a scheduler that changes more than rates."""
 CYCLED: Final = {"momentum", "betas"}
-"""The options that torch's one-cycle and cyclic schedules change beside the rate."""
+"""The options that torch's one-cycle and cyclic schedules change besides the rate."""
 
 
 def require_phases(phases: Sequence[Phase], steps: int) -> None:
@@ -69,7 +69,9 @@ def require_optimizer(optimizer: Any) -> None:
 
 
 def _remedy(optimizer: Optimizer, usual: str) -> str:
-    """The remedy for an optimiser whose step cannot be traced: `usual`, unless the optimiser holds another one."""
+    """The remedy for an optimiser whose step cannot be traced. It is `usual`, unless the optimiser wraps
+    another optimiser. Then the remedy is to write the rules of both in one `step`.
+    """
     held = [type(x).__name__ for x in vars(optimizer).values() if isinstance(x, Optimizer)]
     if not held:
         return usual
@@ -289,7 +291,7 @@ def changes_more(scheduler: LRScheduler, change: Change) -> Problem:
 
 
 def uses_the_training(scheduler: LRScheduler, what: str, source: str) -> Problem:
-    """The refusal for a scheduler that uses `what`, which training changes, at line `source`."""
+    """The refusal for a scheduler that, at line `source`, uses `what`, a value that training changes."""
     remedy = "use a scheduler that depends on the step alone; the rates become a table in the task"
     return Problem(f"{type(scheduler).__name__} uses {what}", remedy, source)
 

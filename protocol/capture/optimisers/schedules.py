@@ -46,9 +46,9 @@ def learning_rates(
     has the same rate in every step.
 
     Runs `scheduler` over all steps, then restores it and the optimiser's options. Parameters are not touched.
-    Raises `CaptureError` for a scheduler of another optimiser, and for one that needs a metric, ends before the
-    last step, or yields a rate that is not finite. Raises it too for one that uses the tensors of `model` or the
-    optimiser's state, or that changes anything but rates: other options, the groups, which parameters are
+    Raises `CaptureError` for a scheduler that belongs to another optimiser, needs a metric, ends before the
+    last step, yields a rate that is not finite, or uses the tensors of `model` or the optimiser's state. Also
+    raises it if the scheduler changes anything except rates: other options, the groups, which parameters are
     trained, or a Python value that can be reached from `roots`.
     """
     if scheduler is None:

@@ -282,7 +282,9 @@ class _Tracer:
         return outside_state(self._optimizer, f"{key} of {name}, a {type(value).__name__},")
 
     def _first_steps(self, seed: int) -> dict[tuple[str, str], list[Any]]:
-        """By parameter and key: the first value stored, then the values after the first and second step."""
+        """By parameter and key: the first value stored, then the values after the first and second step. A
+        key that is new in the second step has only two entries: both are its value after that step.
+        """
         generator = torch.Generator().manual_seed(seed)
         parameters = list(self._parameters.values())
         found: dict[tuple[str, str], list[Any]] = {}
@@ -337,8 +339,8 @@ def _is_number(x: Any) -> bool:
 
 
 def _is_constant(x: Any) -> bool:
-    """Whether a value that is not a tensor can never change in place. Containers can, except tuples of values
-    that cannot, and so can most objects.
+    """Whether a value that is not a tensor is known never to change in place. Such values are numbers, texts,
+    bytes, None, torch dtypes and devices, and tuples of such values.
     """
     if isinstance(x, tuple):
         return all(map(_is_constant, x))

@@ -187,8 +187,10 @@ def _roots(optimizer: Optimizer) -> dict[str, Any]:
 
 
 def _plain(x: Any, depth: int = DEPTH) -> Any:
-    """A value that stands for the present contents of `x`. Two such values of the same `x` are equal if
-    nothing in `x` has changed between them. Parameters and other objects are compared by identity.
+    """A value that stands for the present contents of `x`, so that a later change can be found. Numbers and
+    texts stand for themselves. Lists, tuples and dicts are followed through `DEPTH` levels. A tensor is
+    represented by its shape, its identity and the sum of its elements, and everything else, including a
+    parameter, by its identity.
     """
     if isinstance(x, Tensor) and not isinstance(x, nn.Parameter):
         return tuple(x.shape), float(x.detach().double().sum()), id(x)

@@ -30,7 +30,9 @@ def index_fill(x: Tensor, axis: int, index: Tensor, value: Tensor | float) -> Te
 
 
 def _has_rows(node: Node) -> bool:
-    """Whether the node writes anything but exactly one element of every row."""
+    """Whether a scatter needs the expansion. The rule takes only a scatter that writes exactly one element of
+    every row. A scatter onto a scalar is never expanded.
+    """
     x, axis, index = node.args[:3]
     shape, written = (list(each.meta["val"].shape) for each in (x, index))  # type: ignore[union-attr]
     return bool(shape) and written != [1 if k == axis % len(shape) else n for k, n in enumerate(shape)]  # type: ignore[operator]
