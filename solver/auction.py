@@ -274,8 +274,9 @@ class Auction:
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         best = Best(view.price, view.overtime // terms.extension) if others else None
         refusal: Refusal | None = None
-        trained = [one for one in self._trained() if one != task]
-        submitted = self._staged(Stage.SUBMITTED)
+        # A task whose post a re-organisation has removed takes up nothing.
+        trained = [one for one in self._context.engaged(Stage.TRAINING, Stage.BID) if one != task]
+        submitted = [*self._context.engaged(Stage.SUBMITTED)]
         for device, there in by_device(self._context, terms, trained, submitted, figures):
             decision = decide(terms, there, best)
             if isinstance(decision, Offer):

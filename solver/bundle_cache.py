@@ -127,8 +127,8 @@ def _others_lie_here(context: Context, terms: Terms) -> bool:
     """Whether the folder of candidates has a bundle that may soon make room: it is neither for these terms
     nor needed by a standing bid or a won task. Soon, such a bundle is deleted or its task is bid on.
     """
-    tasks = context.database.live(Stage.BID, Stage.TRAINING, Stage.SUBMITTED)
-    needed = {terms.bundle_hash.hex(), *(context.terms(task).bundle_hash.hex() for task in tasks)}
+    others = context.engaged(Stage.BID, Stage.TRAINING, Stage.SUBMITTED).values()
+    needed = {terms.bundle_hash.hex(), *(other.bundle_hash.hex() for other in others)}
     return any(folder.name not in needed for folder in context.candidates.glob("*"))
 
 

@@ -381,14 +381,14 @@ class SolverNode(Node):
         """
         context, task, status = self.context, view.task, view.status
         lost = settlement.lost(context, view, context.client.market.terms(task))
+        assignment = self._assignments.pop(task)
+        if assignment is not None:
+            assignment.retire()  # first: the data of a task whose row says OVER may be deleted at once
         context.database.put(task, Stage.OVER, status.name.lower())
         self._finished[task] = status
         self._reports.ended(view, lost, self.alerts)
-        assignment = self._assignments.pop(task)
         context.places.forget(task)
-        if assignment is not None:
-            assignment.retire()
-        elif context.folders.has(task):
+        if assignment is None and context.folders.has(task):
             in_thread(partial(self._serve_result, task))
         self._retention.soon()
         self._withdraw = self._withdraw or status in (TaskStatus.SETTLED, TaskStatus.VOID)

@@ -12,11 +12,15 @@ from solver.errors import SolverError
 
 def locks(context: Context) -> list[int]:
     """The lock number of each unfinished task of this solver. The lock holds the task's delay penalty or
-    stake. Raises ChainError.
+    stake. A task whose post a re-organisation has removed has no lock. Raises ChainError.
     """
     client = context.client
-    views = [client.market.task(task) for task in context.database.live(*LIVE)]
-    return [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
+    views = [client.market.task_if_posted(task) for task in context.database.live(*LIVE)]
+    return [
+        view.stake
+        for view in views
+        if view is not None and view.bidder == client.address and not view.status.is_over
+    ]
 
 
 def locked(context: Context) -> int:

@@ -50,11 +50,12 @@ class TaskFolders:
         return self._folder / "bundles"
 
     def begin(self, task: int, bundle_hash: bytes) -> None:
-        """Begin to keep a task, and note the hash of the bundle that it needs. Raises OSError."""
+        """Begin to keep a task, and note the hash of the bundle that it needs. A re-organisation may have given
+        the number to another task, with another bundle. Raises OSError.
+        """
         with self._lock:
-            path = self._tasks / str(task) / _BUNDLE
-            if not path.is_file():
-                write_atomically(path, bundle_hash.hex().encode())
+            if self.bundle_of(task) != bundle_hash.hex():
+                write_atomically(self._tasks / str(task) / _BUNDLE, bundle_hash.hex().encode())
 
     def store(self, task: int) -> BlobStore:
         """The store of a task's checkpoints."""

@@ -54,8 +54,8 @@ class MapHints(NamedTuple):
     """Hints for mapping a field element u to the curve y^2 = g(x) = x^3 + 3: one inverse, and one or two
     square roots. With them, the mapping needs no division and no root.
 
-    All three numbers are below P. The roots have the parity of u. So each u has only one set of hints, and so
-    has each message. In the descriptions of the fields, x1, x2 and x3 are the `candidates` of u.
+    All three numbers are below P, and the roots have the parity of u. The hints of u are therefore unique,
+    and so are those of a message. In the descriptions of the fields, x1, x2 and x3 are the `candidates` of u.
     """
 
     inverse: int

@@ -69,9 +69,10 @@ class BoundContract:
         )
 
     def unfinished(self, function: str) -> list[tuple[str, tuple[Any, ...]]]:
-        """The calls of a function whose outcome nobody saw, the newest first. Either an interrupted command
-        has sent such a call, or a re-organisation has taken it back and `Sender.recover` has sent it again.
-        Each entry is a call's intent and arguments. `write` with these waits for the call's transaction.
+        """For each call of `function` that has an unknown outcome: its intent and its arguments, the newest
+        call first. Either an interrupted command sent the call, or a re-organisation removed its transaction
+        and `Sender.recover` sent the transaction again. To wait for the transaction, pass the intent and the
+        arguments to `write`.
         """
         if self.sender is None or self._idempotency is None:
             return []

@@ -62,7 +62,9 @@ class Commitments(BoundContract):
         return self.write_once("compensate", task, seat, game)
 
     def pay_fee(self, task: int, seat: int) -> Receipt:
-        """After a conviction: pay the fee of an attested seat that does not have the convicted segment."""
+        """After a conviction: pay the fee of an attested seat that does not have the convicted segment and
+        has not lost its lock.
+        """
         return self.write_once("payFee", task, seat)
 
     def claims_until(self, task: int) -> int:
@@ -72,7 +74,7 @@ class Commitments(BoundContract):
         return int(self.read("claimsUntil", task))
 
     def held(self, task: int) -> int:
-        """Number of the task's bonds: those of commitments that are neither opened late nor forfeited, and
-        those of games that are not dismissed.
+        """Number of the task's bonds: those of commitments that are neither opened nor forfeited, and those
+        of games that are neither dismissed nor dropped.
         """
         return int(self.read("held", task))

@@ -270,9 +270,10 @@ class Connection:
 
     @contextmanager
     def view(self, at: BlockId = "latest") -> Iterator[Block]:
-        """Pin this thread's reads of the latest state to one block, the newest or `at`, as long as the
-        context lasts. All these reads name the block's hash, so their results are consistent. Answers from an
-        earlier view of the same block are reused. Send no transactions inside.
+        """Pin this thread's contract calls to one block, the newest or `at`, as long as the context lasts.
+        Calls at the latest block then name the hash of the pinned block, so their results are consistent, and
+        `block` returns the pinned block. Balances, code and nonces are not pinned. Answers from an earlier
+        view of the same block are reused. Send no transactions inside.
 
         Raises RpcRefused if no node has the block. Calls inside raise RpcRefused if no node has the block's
         state any more.

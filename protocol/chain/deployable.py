@@ -122,7 +122,7 @@ def _require_address(token: str) -> None:
 
 def simulate(connection: Connection, made: Creation) -> None:
     """Run a constructor without the proxy, which would hide the constructor's error. Raises Reverted with
-    that error.
+    that error. Has no effect if the node does not run creation code in a call.
     """
     try:
         connection.call_data(None, made.code, sender=PROXY, label=f"constructor of {made.contract.name}")

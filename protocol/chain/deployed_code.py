@@ -95,8 +95,8 @@ def _state_differences(connection: Connection, deployment: Deployment) -> Iterat
 
 
 def is_early_block(connection: Connection, deployment: Deployment) -> bool:
-    """Whether the vault was not yet initialised at the file's block. Raises RpcRefused if the node cannot
-    tell.
+    """Whether the chain has the file's block and the vault was not yet initialised at that block. Raises
+    RpcRefused if the node cannot tell.
     """
     block = deployment.block
     return block <= connection.block().number and not is_initialised(connection, deployment.addresses, block)

@@ -135,7 +135,7 @@ class Follower:
 def standing(connection: Connection, stops: Sequence[tuple[int, str]], head: Block) -> int:
     """The number of `stops` that are still on the chain that ends in `head`. The stops are blocks, as pairs
     of number and hash in ascending order. The chain may have become shorter. Requests no block if the last
-    stop is one of the newest two blocks. Raises RpcError.
+    stop is one of the chain's newest two blocks, with the same hash. Raises RpcError.
     """
     count = len(stops)
     while count and not _is_on(connection, stops[count - 1], head):

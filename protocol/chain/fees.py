@@ -37,10 +37,11 @@ class Call:
 
 
 def gas_of(connection: Connection, sender: str, calls: Sequence[Call]) -> list[int | ChainError]:
-    """The gas that each call takes in the next block, or the error of a refused call. Sends one request for
-    all calls.
+    """The gas that each call takes in the next block, or the error of a refused call. All estimates are
+    requested together.
 
-    A lagging node may refuse wrongly, so each refusal is checked again at the newest block.
+    A call may revert only because the node lags. So each call that reverts is estimated once more, alone, at
+    the newest block.
     """
     # Without a price, some nodes assume a base fee of 0, so that a deposit would be 0.
     price = 2 * connection.block().base_fee if any(call.value for call in calls) else 0

@@ -60,9 +60,10 @@ class Game(BoundContract):
         return self._number(receipt), receipt
 
     def send_move(self, move: Move, head: bytes) -> Receipt:
-        """Make a move in a game whose head is `head`. The same move on the same head is made only once, even
-        across restarts. A demand carries its deposits. If these are too low for the base fee of its block,
-        the demand is refused and can be repeated.
+        """Make a move. `head` is the game's present head, a hash that identifies the state in which the move
+        is made (`GameState.head`). The same move on the same head is made only once, even across restarts. A
+        demand is sent with its deposits. If the deposits are too low for the base fee of its block, the
+        demand is refused and can be repeated.
         """
         if not move.answers:
             return self.write_once(move.function, *move.arguments, about=head.hex())
@@ -94,7 +95,9 @@ class Game(BoundContract):
                 self._counted.pop(intent, None)
 
     def deposit(self, answers: Sequence[int]) -> int:
-        """Wei of a demand's deposits (`Move.answers`), computed for twice the base fee."""
+        """Wei to send as the deposits of a demand, enough if the base fee doubles. For each demanded node,
+        `answers` gives the bytes of the leaf, or 0 for an inner node (`Move.answers`).
+        """
         fee = 2 * self.connection.block().base_fee
         # The contract rounds the mean up, so each answer may cost almost a wei more.
         return len(answers) + sum(int(self.read("depositFor", len(answers), leaf, fee)) for leaf in answers)

@@ -2,8 +2,8 @@
 
 It is an SQLite file in WAL mode, one per account and chain (identified by id and genesis block). A row is one
 signed transaction; its *intent* names the purpose. An intent that has a pending or mined row is never signed
-again with another nonce. A row does not count if another transaction of the same intent has used its nonce
-and was reverted.
+again with another nonce. There is one exception: if a transaction of the intent was mined and reverted, the
+rows with its nonce do not count.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The looks contract (contracts/src/interfaces/ILooks.sol). It takes the moves after a look at a seat: the
-seat's reveal, an accusation and an answer. It also pays informers: an informer shows a seat's salt and gets
-half of the seat's lock.
+"""The looks contract (contracts/src/interfaces/ILooks.sol). In a look, another account replays one segment of
+a seat. The contract handles the moves that follow: the seat's reveal, an accusation and an answer. It also
+pays informers: an informer shows a seat's salt and gets half of the seat's lock.
 
 An argument `look` is a look's number (`protocol.dispute.looks`). The "seat" that a look checks may itself be
 a look.

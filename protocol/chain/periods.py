@@ -39,7 +39,7 @@ NAMES: Final = (
     "clock",
 )
 TWICE: Final = 2
-"""Margin factor for computing, fetching and answering, because the machine and the line have other users."""
+"""Margin factor for computing, fetching and answering, because others use the machine and the network too."""
 START: Final = 60.0
 """Seconds for a party to fetch small things, start a process and compile its first step."""
 COMMITMENTS: Final = 5
@@ -98,7 +98,7 @@ def periods(
 ) -> dict[str, int]:
     """All periods that `NAMES` lists. Those in `given` keep their values. `copies` is the number of states
     that the solver may have to serve at once, to all seats or to a jury
-    (`protocol.tasks.offers.copies_at_once`).
+    (`protocol.tasks.offers.copies_at_once`). `looks` is whether the task has looks.
 
     The deployment's bounds are respected where possible. A task that needs more than the deployment's maximum
     gets the maximum; a solver or verifier then says why it does not take the task.

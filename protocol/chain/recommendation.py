@@ -2,8 +2,9 @@
 
 The rules are in `presets/recommended.toml`, next to the deployment's parameters, and `protocol.tasks.amounts`
 computes terms from them. `assay submit` and `sim` read the same rules. Nobody can know how much a false
-result is worth to a cheater, or how many verifiers are honest, so the rules assume both. They also assume a
-price of gas, used if no chain is asked, and a price of the chain's coin in tokens.
+result is worth to a cheater, or what share of the stake honest verifiers hold. The rules therefore contain
+assumed values for both. They also contain an assumed price of gas, used if no chain is asked, and an assumed
+price of the chain's coin in tokens.
 """
 
 from __future__ import annotations

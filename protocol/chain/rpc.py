@@ -183,9 +183,9 @@ class Nodes:
         return answers
 
     def broadcast(self, transactions: Sequence[str]) -> list[str | ChainError]:
-        """Send signed transactions to every node, once. Returns as soon as some node has returned a hash for
-        each transaction, or all nodes have answered. The result is, for each transaction, its hash, or the
-        reason why no node accepted it.
+        """Send signed transactions to every node, once. Returns as soon as each transaction has been accepted
+        by at least one node, or all nodes have answered. The result is, for each transaction, its hash, or
+        the reason why no node accepted it.
 
         If a node refuses a transaction because it already has it, the result may be this refusal. Otherwise,
         the reason is RpcUnavailable if some node did not answer, because that node may have accepted the

@@ -167,9 +167,9 @@ class Sender(Unmined):
         return [nonce for nonce in range(used, held) if nonce not in known]
 
     def tend(self) -> None:
-        """Call `recover`, unless it would find nothing new (`_asks_nothing`) or was called too recently. The
-        last call must be longer ago than the shorter of `look_again` and `replace_after`, both in seconds.
-        All callers share this limit.
+        """Call `recover`, unless it would find nothing new (`_asks_nothing`) or was called too recently:
+        within the last `look_again` or `replace_after` seconds, whichever is less. All callers share this
+        limit.
         """
         rested = time.monotonic() - self._tended > min(self.sending.look_again, self.sending.replace_after)
         if rested and not self._asks_nothing:

@@ -68,8 +68,8 @@ class Transport:
         return response
 
     def ask_all(self, asked: Sequence[Asked]) -> list[RPCResponse] | None:
-        """The responses to several questions in one request, in order; None if the node does not accept
-        batches, or none of this length.
+        """The responses to several questions, sent in one request, in the order of the questions. None if the
+        node does not answer each question, for example because it accepts no batches or only shorter ones.
         """
         self._provider.request_counter.begin()
         try:

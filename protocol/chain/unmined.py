@@ -24,7 +24,9 @@ from protocol.chain.inclusion import Inclusion
 from protocol.chain.journal import Entry, Journal, Status
 
 MOST_UNKNOWN: Final = 64
-"""Limit on an account's waiting transactions that were sent elsewhere: as many as geth queues for an account."""
+"""Maximum number of waiting transactions of an account, if the last of them was sent by another program. geth
+queues as many for an account.
+"""
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -59,8 +61,8 @@ class Sending:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """All transactions sent for an intent, by this process or an earlier one. `refused` is the reason if none
-    was sent.
+    """An intent and the nonce of its transactions, which this process or an earlier one has sent. If nothing
+    was sent, `refused` is the reason, and `nonce` is None unless a transaction was signed.
     """
 
     call: Call
@@ -131,9 +133,10 @@ class Unmined:
         return list(itertools.islice(free, count))
 
     def _require_plausible(self, count: int) -> None:
-        """Raise RpcRefused if the node counts more than `MOST_UNKNOWN` waiting transactions. The journal does
-        not know the last of them, so the count is then taken to be wrong. A wrong count would be costly: each
-        nonce below a newly signed one must be used first, at a fee.
+        """Raise RpcRefused if the node counts more than `MOST_UNKNOWN` waiting transactions. `count` is the
+        node's count of all transactions of the account, mined and waiting. It is checked only if the journal
+        does not have the last of them. A wrong count would be costly: each nonce below a newly signed one
+        must be used first, at a fee.
         """
         used = self.connection.transaction_count(self.address)
         if count - used > MOST_UNKNOWN:
@@ -283,7 +286,7 @@ class Unmined:
     def _fill(self, nonce: int) -> bool:
         """Use up an abandoned nonce, because later nonces wait for it. Does nothing if the node holds another
         transaction with this nonce. Returns whether a transaction was sent for the nonce. If the account
-        cannot pay, the next check tries again. Raises ChainError if the node estimates no gas.
+        cannot pay, the next check tries again. Raises ChainError if the gas cannot be estimated.
         """
         if self.connection.transaction_count(self.address, "pending") > nonce:
             return False

@@ -52,9 +52,9 @@ class TaskView:
     """The variable state of a task (ITaskMarket.Task). Times are seconds since 1970.
 
     `bidder` made the best bid; bids have moved the end of bidding by `overtime` seconds. `escrow` and `stake`
-    are numbers of locks: `stake` holds the best bidder's delay penalty, and after the submission the solver's
-    stake. `challenge_until` is NEVER while a requested draw is not executed. `owes_draw` is whether the
-    escrow still owes the fee of a requested draw.
+    are the ids of locks in the vault. The lock `stake` holds the best bidder's delay penalty, and after the
+    submission the solver's stake. `challenge_until` is NEVER while a requested draw is not executed.
+    `owes_draw` is whether the escrow still owes the fee of a requested draw.
     """
 
     task: int
@@ -100,7 +100,7 @@ class Offer:
     """
 
     speed: int
-    """The most operations per second that a task may require (`Terms.least_speed`). The account has already
+    """Maximum operations per second that a task may require (`Terms.least_speed`). The account has already
     subtracted its safety margin.
     """
     state_bytes: int
@@ -198,11 +198,11 @@ class AuditView:
 
     `pool` is the number of registrations of each level when the task was posted. `round` is the beacon round
     of the last requested draw; `pending` is whether that draw is still to be executed. The first draw was
-    executed at `drawn_at`, and its `seed` determines the segments of all seats. `until` is the last second
-    for attestations of the latest draw. `escrow_draws` is the number of draws paid by the escrow. `purse` is
-    the number of the lock that pays the next draw; 0 if there is none. That lock was made from the stake of a
-    seat's account when the seat's salt was shown. `informed_at` is when a seat's salt was last shown or a
-    jury last ended.
+    executed at `drawn_at`, and its `seed` determines the segments of all seats. `until` is the last second to
+    attest or vote after the latest draw, or to attest after the latest verdict of a jury. `escrow_draws` is
+    the number of draws paid by the escrow. `purse` is the id of the lock that pays the next draw of seats; 0
+    if there is none. That lock was made from the stake of a seat's account when the seat's salt was shown.
+    `informed_at` is when a seat's salt was last shown or a jury last ended.
 
     `level` is the level of the latest requested looks (0 if there were none), and `look_draws` is the number
     of draws of this level. `looks` is the number of looks picked on all levels, and `picked_at` is when the
@@ -286,8 +286,8 @@ class LookView:
 @dataclass(frozen=True, slots=True)
 class JuryView:
     """The jury of a task (IAuditBoard.juryOf). `claimant` is the number of the seat or look whose claim the
-    jury judges. `pending` is whether the jury's draw is still to be executed. Votes are due by second
-    `until`. Bit i of `yes` or `no` is set if the juror in slot i voted so.
+    jury judges. `pending` is whether the jury's draw is still to be executed. `until` is the last second for
+    votes, since 1970. Bit i of `yes` or `no` is set if the juror in slot i voted yes or no.
     """
 
     claimant: int
@@ -305,10 +305,10 @@ class JuryView:
 
 @dataclass(frozen=True, slots=True)
 class ItemClaim:
-    """A claim, not yet judged, that an item cannot be fetched (IJuries.Claim). `bond` is the number of a
-    lock. An objection names a chunk by `tensor` and `walk`, and the jurors must open that chunk by second
-    `until`; all three are 0 without an objection. Bit i of `opened` is set if the juror in slot i has opened
-    the chunk.
+    """A claim, not yet judged, that an item cannot be fetched (IJuries.Claim). `bond` is the id of a lock. An
+    objection names a chunk by `tensor` and `walk`. `until` is the last second, since 1970, in which jurors
+    can open that chunk. These three are 0 without an objection. Bit i of `opened` is set if the juror in slot
+    i has opened the chunk.
     """
 
     account: str
@@ -384,9 +384,9 @@ class GameState:
         return cls(game, task, to_checksum_address(challenger), Phase(phase), Verdict(verdict), *rest)
 
     def droppable_until(self, game_time: int, move_time: int) -> int:
-        """Last second in which a looker can drop this game, which asked for the step tree, if it is the
-        looker's turn. The looker's turns in the game may take `move_time` seconds together, but not more than
-        its clock of `game_time` seconds. Both times are those of the terms.
+        """Last second, since 1970, in which a looker can drop this game, which asked for the step tree. It
+        must be the looker's turn. The looker's turns in the game may together take `move_time` seconds, or
+        `game_time` seconds (the looker's clock) if that is less. Both times are those of the terms.
         """
         return self.deadline - game_time + min(game_time, move_time)
 

@@ -34,8 +34,8 @@ class Measured(BaseModel):
     """A device's measurement. `operations` are per second, by family. `hashing` is the speed of computing a
     state's root, and `written` and `read` are the speeds of the home folder's disk, all three in bytes a
     second. `files` is how many small files a second the disk takes if each must be on the disk before the
-    next is written; measurements by earlier releases lack it. `package` and `torch` are the versions that
-    were measured.
+    next is written; measurements by earlier releases lack it, and FILE_RATE is assumed. `package` and `torch`
+    are the versions that were measured.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

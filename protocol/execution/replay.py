@@ -241,8 +241,8 @@ class Replay:
         before and after it, so they need no other replay.
 
         So once a game's step tree has been made, the game runs at most C steps besides the trace: the steps
-        of the segment before the traced step, and the traced step without a trace. It hashes at most C + 1
-        more states. This is no more than one replay.
+        of the segment before the traced step, and the traced step without a trace. Besides the trace, it
+        hashes two states: those before and after the traced step. This is no more than one replay.
         """
         number = first_step(segment, self._segment_steps) + step - 1
         before = self.state(segment, step - 1)

@@ -12,10 +12,10 @@ or until urgent work with an earlier deadline arrives.
 Trainings that share a device run in order of deadline: the others wait for the first, except while the first
 waits for its disk. Steps on different devices do not wait for each other.
 
-A training's deadline counts only against other trainings. Otherwise, its requests for turns have no deadline,
-and neither have those of strangers' questions (`asked`). So questions would take half of a training's turns.
-To prevent this, questions rest between their turns while a training is scheduled. They take at most a tenth
-of its device's time.
+A training's deadline decides only between trainings. In the order of turns, a training's requests have no
+deadline, and neither have the requests of strangers' questions (`asked`). Questions would therefore take half
+of a training's turns. To prevent this, questions rest between their turns while a training is scheduled, and
+take at most a tenth of the time of the training's device.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 QUESTIONS_SHARE: Final = 10
 """Questions take at most 1/`QUESTIONS_SHARE` of a training's time."""
 QUESTION_SECONDS: Final = 30.0
-"""No question rests later than this many seconds after it began. A verifier waits at most as long for an answer,
-apart from the time that the answer's bytes take.
+"""A question is stopped if it would have to rest beyond this many seconds after it began. A verifier waits
+for an answer at most this long, plus the time that the answer's bytes take.
 """
 
 
@@ -178,10 +178,11 @@ class Turns:
         """Inside the block, this thread answers a question of a stranger. The caller ensures that only one
         thread does so at a time.
 
-        All that the thread does there counts as work, except its waiting. While a training is scheduled on a
-        device, questions rest after each piece of work, `QUESTIONS_SHARE` - 1 times as long as it took. The
-        next turn on that device, or the next question, begins only after this rest. Raises Stopped if the
-        rest would end later than `QUESTION_SECONDS` after the question began.
+        Everything that the thread does in the block counts as work, except waiting. After a piece of work on
+        a device with a scheduled training, questions rest for `QUESTIONS_SHARE` - 1 times as long as the work
+        took. During the rest, a question gets no turn on a device with a scheduled training, and no further
+        question begins while any training is scheduled. Raises Stopped if the rest would end later than
+        `QUESTION_SECONDS` after the question began.
         """
         now = self._clock()
         question = Question(now + QUESTION_SECONDS, now)
@@ -206,9 +207,9 @@ class Turns:
 
     @contextmanager
     def urgent(self, between: Callable[[], None] = lambda: None, by: float = -math.inf) -> Iterator[None]:
-        """Take the next turn, with the deadline `by`. Only urgent requests with earlier deadlines go first,
-        and no ordinary turn begins until this one has ended. `between` is called before each step that runs
-        in this turn, and may take another urgent turn.
+        """Take the next turn, with the deadline `by`. Only urgent requests go first that are due earlier, or
+        that are due at the same time and were made earlier. No ordinary turn begins until this one has ended.
+        `between` is called before each step that runs in this turn, and may take another urgent turn.
         """
         with self.reserved(), self._turn(by, urgent=True):
             held = self._running[get_ident()]
@@ -314,8 +315,8 @@ class Turns:
         return max(0.0, self._rested - self._clock())
 
     def _count(self, question: Question) -> None:
-        """If a training is scheduled on the device of a question's work until now, let questions rest for
-        `QUESTIONS_SHARE` - 1 times as long as that work took.
+        """End a piece of a question's work. If a training is scheduled on the device of this work, let
+        questions rest for `QUESTIONS_SHARE` - 1 times as long as the work took.
         """
         now = self._clock()
         if self._trains(question.device):

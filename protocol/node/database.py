@@ -73,10 +73,14 @@ class NodeDatabase:
             self._connection = sqlite3.connect(
                 path, check_same_thread=False, isolation_level=None, timeout=10
             )
-            self._execute("PRAGMA journal_mode = WAL")
-            self._execute("PRAGMA synchronous = FULL")
-            self._execute("PRAGMA foreign_keys = ON")
-            self._prepare(identity)
+            try:
+                self._execute("PRAGMA journal_mode = WAL")
+                self._execute("PRAGMA synchronous = FULL")
+                self._execute("PRAGMA foreign_keys = ON")
+                self._prepare(identity)
+            except BaseException:
+                self._connection.close()
+                raise
         except sqlite3.DatabaseError as error:
             raise self._refuse(f"a SQLite database of a {self.PARTY}", str(error)) from error
 

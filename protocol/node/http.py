@@ -22,7 +22,7 @@ MAX_HEADERS = 16_384
 FILES = 1 << 16
 """Maximum number of files that a process with a server may open, if the system permits so many. Connections
 with clients and with other parties count as files. The number is not higher, because some programs that the
-process may start close every file number up to the limit.
+process may start close every file descriptor up to the limit, one by one.
 """
 
 

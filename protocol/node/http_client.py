@@ -32,8 +32,8 @@ number of seconds for each of these attempts except the last. For the last one, 
 holds.
 """
 OVERHEAD: Final = 1 << 18
-"""The limit on the bytes of a whole answer is twice the limit on its body, plus this constant, because h11
-accepts 100 KiB of headers and 100 KiB of trailers.
+"""The limit on the bytes of a whole answer is twice the limit on its body, plus this constant. The constant
+covers headers and trailers: h11 accepts 100 KiB of each.
 """
 
 

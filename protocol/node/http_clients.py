@@ -28,7 +28,7 @@ def share_of(client: IP) -> Share:
 def site_of(share: Hashable) -> Hashable:
     """A key that groups the shares that one customer may have. For an IPv6 share the key is the /48, because
     a customer's site is given up to 65,536 /64 networks (RFC 6177); otherwise the key is the share itself.
-    Strangers may be in one /48, so no limit applies to a group. The key only helps to decide the order of
-    turns, and which client must make room when there are too many.
+    Strangers may be in one /48, so no limit applies to a group. The key only helps to decide in which order
+    clients get their turns, and which client must leave when there are too many.
     """
     return share.network_address.packed[:6] if isinstance(share, IPv6Network) else share

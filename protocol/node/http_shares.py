@@ -209,11 +209,11 @@ class SharedProtocol(TimedProtocol):
         return in_body or bool(self.conn.trailing_data[0])
 
     def _make_room(self) -> None:
-        """Close one connection, to make room for this one. If the server waits for the clients of other
-        connections, close the one on which it has waited longest; held connections are chosen first. If it
-        waits for none of them, close a connection of the largest site, in that site one of the largest share,
-        and in that share preferably one that waits for its turn. In this case, the choice includes this
-        connection.
+        """Close one connection, because there is one too many. If the server waits for clients of other
+        connections, it closes one of those: if any are held, a held one, and among these the one for which it
+        has waited longest. If the server waits for none of the other clients, this connection may be closed
+        too. The server then chooses one of the site with the most connections, in that site one of the
+        largest share, and in that share preferably one that waits for its turn.
         """
         peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
         waiting = [peer for peer in peers if peer.waited is not None]

@@ -49,9 +49,9 @@ operands, because possibly each of these elements is used only once.
 class Cost:
     """The cost of one run of a program, callees included.
 
-    `operations` is never less than the cost of hashing all values on one path of frames, which a trace in a
-    game does. A task's terms state the `operations` of its step. So the terms alone also bound the cost of
-    this hashing.
+    A trace in a game hashes all values of the frames on one path. `operations` is never less than the cost of
+    this hashing. A task's terms state the `operations` of its step, so the terms alone also bound the cost of
+    the hashing.
 
     `peak_bytes` is the largest number of bytes that are in use at the same time, in fast execution without
     fused kernels. It counts the canonical bytes of live values, inputs included. While a `dot` runs, it also

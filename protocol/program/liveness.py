@@ -13,8 +13,8 @@ from protocol.program.program import Program
 
 @kept
 def releases(program: Program) -> tuple[tuple[int, ...], ...]:
-    """For every instruction, the leaves of the trace to free after it: those that it is the last to use. They
-    include the instruction's results, if nothing reads them.
+    """For every instruction, the leaves of the trace to free after it: those that it reads or writes and that
+    no later instruction reads. So a result that nothing reads is freed at once.
     """
     return tuple(releases_among(program, range(len(program.instructions))))
 

@@ -63,7 +63,7 @@ def literal(dtype: DType, value: Literal) -> bytes:
     try:
         whole = int(bool(value)) if dtype is DType.BOOL else int(value)
         return whole.to_bytes(dtype.itemsize, "little", signed=signed)
-    except OverflowError:
+    except (OverflowError, ValueError):  # ValueError: NaN
         raise RuleError(f"a number that {dtype.name.lower()} can hold", str(value)) from None
 
 

@@ -34,9 +34,9 @@ The values of a step of an 11M-parameter GPT on 2,048 tokens need about 2 GiB.
 class Trace:
     """One run of one program. Make it with `trace`.
 
-    `roots[leaf]` is the tensor root of value `leaf`. Values stay in memory in the order in which they are
-    computed, each one only if it still fits in `keep` bytes. Inputs always stay, and do not count. Other
-    values are computed again on demand, from the nearest kept values.
+    `roots[leaf]` is the tensor root of value `leaf`. When a value has been computed, it is kept in memory if
+    it fits into what earlier values have left of `keep` bytes. Inputs are always kept, and do not count.
+    Values that are not kept are computed again on demand, from the nearest kept values.
     """
 
     def __init__(
@@ -117,8 +117,8 @@ class Trace:
         return self.tensors((leaf, *(operand.leaf for operand in instruction.operands)))[0]
 
     def value(self, leaf: int) -> BytesLike:
-        """Canonical bytes of value `leaf`, without a copy where possible, because an input may be larger than
-        memory.
+        """Canonical bytes of value `leaf`, without a copy where possible: an input may be a memory-mapped
+        file that is larger than the memory.
         """
         return canonical_buffer(self.tensor(leaf), self.program.leaf_type(leaf).dtype)
 

@@ -20,6 +20,7 @@ import numpy as np
 from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.recommendation import RULES
 from sim.engine.simulate import Columns
+from sim.errors import ParameterError
 from sim.mechanism.arrays import Flags, Floats
 from sim.studies.grids import Grid
 from sim.studies.points import agreement, asked, where
@@ -88,9 +89,18 @@ class Withholding(Study):
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
         """Points of both grids. Other parameters stay at their centre: the recommended honest share, all
-        honest accounts free, and certain retraining.
+        honest accounts free, and certain retraining. Raises `ParameterError` if all accounts of a point are
+        honest: a seat whose claims fail would then be drawn again without end.
         """
-        return asked(self, given, GRIDS)
+        found = asked(self, given, GRIDS)
+        for point in found:
+            accounts, honest, _ = kinds(point)
+            if honest == accounts:
+                raise ParameterError(
+                    f"honest: expected at least one of the accounts to be in league with the solver, got "
+                    f"{honest} honest accounts of {accounts}; lower honest or raise accounts"
+                )
+        return found
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
         """Two measures. `found`: share of the tasks in which a jury would finally find the data withheld.
@@ -272,6 +282,13 @@ def _advantages(points: Sequence[Point], terms: Withheld | None = None) -> list[
     ]
 
 
+def _centre(points: Sequence[Point]) -> Point:
+    """The recommended honest share with all honest accounts free, whether or not it is among the points.
+    There are as many accounts as at the first point.
+    """
+    return {**points[0], "honest": float(RULES.honest_share), "free": 1.0}
+
+
 def _juries(points: Sequence[Point], seen: Floats) -> Finding:
     """A finding on how often juries find that data are withheld. It compares points by two shares: the share
     of accounts that are honest, and the share of honest accounts that are free for a jury.
@@ -290,15 +307,13 @@ def _juries(points: Sequence[Point], seen: Floats) -> Finding:
                 points=[100 * seen[n] for n in at],
             )
         )
-    base = next(p for p in points if p["honest"] == float(RULES.honest_share) and p["free"] == 1)
+    base = _centre(points)
     one = verdict(base)
-    needed = min(
-        free for free in np.arange(0.01, 1.001, 0.01) if _found({**base, "free": float(free)}) >= 0.99
-    )
+    enough = [free for free in np.arange(0.01, 1.001, 0.01) if _found({**base, "free": float(free)}) >= 0.99]
+    needed = f"take {enough[0]:.0%} of the honest accounts free" if enough else "are out of reach"
     return Finding(
         f"With {base['honest']:.0%} honest accounts, all free, one jury of {JURORS} finds withheld data with chance "
-        f"{one.withheld:.2%}, and the claims of a seat with {_found(base):.3%}; 99% take {needed:.0%} of the honest "
-        f"accounts free",
+        f"{one.withheld:.2%}, and the claims of a seat with {_found(base):.3%}; 99% {needed}",
         lines(
             series,
             x="honest accounts that are free for a jury, %",
@@ -311,7 +326,7 @@ def _juries(points: Sequence[Point], seen: Floats) -> Finding:
 
 def _retrainers(points: Sequence[Point], seen: Floats) -> Finding:
     """A finding on the advantage of withholding, for several chances that somebody retrains."""
-    base = next(p for p in points if p["honest"] == float(RULES.honest_share) and p["free"] == 1)
+    base = _centre(points)
     terms, d, saved = withheld(), caught(base), 1 / audit()[0]
     least = least_retrained_stake(terms, caught=d, saved=saved)
     chance = retraining_chance(cost=float(RULES.replay), reward=terms.retrain_reward)

@@ -92,10 +92,11 @@ def looks_by_level(*, slots: int, chance: float) -> Values:
 def caught_seat(*, segments: int, chance: float, accounts: int, skippers: int) -> float:
     """Return the chance that a skipper's seat loses its lock because one of its lookers replays.
 
-    Lookers are distinct accounts other than the seat's account, which counts as one of the `skippers`.
+    Lookers are distinct accounts other than the seat's account, which counts as one of the `skippers`. So
+    there must be more `accounts` than `segments`; raises `TheoryError` otherwise.
     """
     q, e = count("segments", segments, 1), number("chance", chance, 0, 1)
-    others = count("accounts", accounts, 2) - 1
+    others = count("accounts", accounts, q + 1) - 1
     fellows = count("skippers", skippers, 1, accounts) - 1
     kept = 0.0
     for picked in range(q + 1):

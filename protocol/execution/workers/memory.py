@@ -1,5 +1,5 @@
-"""Estimates, from the program alone, how many workers fit into this machine's free memory, before any worker
-starts.
+"""Estimates how many workers fit into this machine's free memory, before any worker starts. What a worker
+needs is estimated from the program alone.
 
 This is not a guarantee. A kernel may need more memory temporarily (`WORKSPACE` in
 `protocol.tasks.bundles.limits`), a fused kernel needs less, other processes may take memory later, and a

@@ -32,8 +32,8 @@ Turn = Callable[[], AbstractContextManager[object]]
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 GRACE = 5.0
-"""All workers together have this many seconds to end by themselves. After a failure, this is also the longest
-wait, in seconds, for each further event: a report from another worker, or its end.
+"""Seconds that all workers together have to end by themselves; then they are killed. After a failure, the
+parent also waits at most this long for each further report, and for each worker without a report to end.
 """
 WRONG_BITS = (RanksDisagree.__name__, "SelfCheckError")
 """Names of the workers' errors that mean that this machine's results cannot be trusted."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -44,8 +45,8 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An alert to keep. Another alert with the same `key` is ignored, even after this one was posted
-    (`KEPT_SECONDS`).
+    """An alert to keep. Another alert with the same `key` is ignored as long as the key is remembered, which
+    may be longer than this alert waits (`KEPT_SECONDS`).
     """
 
     key: str | None
@@ -122,9 +123,9 @@ class Outbox(NodeDatabase):
 
 
 def open_outbox(path: Path, identity: Identity) -> tuple[Outbox, Path | None]:
-    """Open the outbox at `path`, or create it. A file that is damaged or belongs to another node is
-    renamed, and its new path is returned, because a node with a stake must start anyway. Raises
-    DatabaseError if the disk cannot be read now, or a new file cannot be created.
+    """Open the outbox at `path`, or create it. A file that is damaged, is of a later version or belongs to
+    another node is renamed, because a node with a stake must start anyway. Its new path is then returned too,
+    otherwise None. Raises DatabaseError if the disk cannot be read now, or a new file cannot be created.
     """
     try:
         return Outbox(path, identity), None
@@ -132,7 +133,10 @@ def open_outbox(path: Path, identity: Identity) -> tuple[Outbox, Path | None]:
         if isinstance(error.__cause__, sqlite3.OperationalError) or not path.is_file():
             raise
         aside = path.with_name(f"{path.name}.damaged")
-        for end in ("-wal", "-shm"):
-            path.with_name(path.name + end).unlink(missing_ok=True)
+        for end in ("-wal", "-shm"):  # of a killed process; SQLite finds them by the file's name
+            beside = aside.with_name(aside.name + end)
+            beside.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                path.with_name(path.name + end).replace(beside)
         path.replace(aside)
         return Outbox(path, identity), aside

@@ -42,7 +42,8 @@ class Bound:
 
 def read(client: Client, bound: Mapping[str, Bound]) -> dict[str, Balance]:
     """The balances of the accounts in `bound`, by address. `bound` gives the bound part of each account's
-    tokens. Call it only inside a view. Raises ChainError.
+    tokens. Call it only inside a view: the tokens are those at the view's block, the coin is that at the
+    newest block. Raises ChainError.
     """
     each = [[account] for account in bound]
     numbers = sorted({number for one in bound.values() for number in one.locks if number})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.node.monitoring.alerts import Alerts, Seen
@@ -12,9 +13,12 @@ from protocol.tasks.task import Terms
 
 SILENT_SHARE = 3
 """A solver counts as silent after 1 / SILENT_SHARE of the training period without progress. By default, a
-solver commits its progress at least four times, so a solver that finishes in time needs at most about a
-quarter of the period between two commitments.
+solver commits its progress after each quarter of the segments or more often. If it finishes in time, at most
+about a quarter of the period lies between two commitments. A task with fewer than four segments has fewer
+commitments, so its solver may be silent for longer, in proportion.
 """
+QUARTERS: Final = 4
+"""The least number of times that a solver commits progress by default, if the task has as many segments."""
 
 
 def follow(
@@ -26,7 +30,8 @@ def follow(
     silent = math.inf
     if view.status is TaskStatus.TRAINING:
         minutes = settings.silent_minutes
-        silent = terms.training_period / SILENT_SHARE if minutes is None else 60 * minutes
+        usual = terms.training_period / SILENT_SHARE * max(1, QUARTERS / terms.segments)
+        silent = usual if minutes is None else 60 * minutes
     seen = Seen(view.status.name.lower(), view.size, view.open_games, now)
     alerts.see(market, view.task, seen, silent, now)
 

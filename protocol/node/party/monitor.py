@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 LOOK_SECONDS: Final = 1.0
 """Seconds between two checks by the thread."""
 POST_SECONDS: Final = 10.0
-"""Maximum seconds for posting after one check."""
+"""Seconds after a check during which the thread may start to post further alerts. A post that has begun
+may end later.
+"""
 REST_SECONDS: Final = 0.05
 WRITE_SECONDS: Final = 10.0
 """Minimum seconds between two test writes to the database, no matter how often readiness is checked."""

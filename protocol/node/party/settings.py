@@ -116,7 +116,7 @@ class NodeSettings(ConnectionSettings):
     """
     silent_minutes: Annotated[float, Field(gt=0, le=10**7)] | None = None
     """How many minutes a task in training may be without progress before an alert is raised; if unset, a
-    third of its training period.
+    third of its training period, and longer for a task with fewer than four segments.
     """
     low_disk_gib: Annotated[float, Field(ge=0, le=10**6)] = 5
     """If less than this many GiB of the disk are free, an alert is raised and the node is not ready. On a

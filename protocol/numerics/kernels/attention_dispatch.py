@@ -1,9 +1,9 @@
 """Chooses fused attention: native/attention.cpp, if it is allowed and passes its self-tests.
 
 Fused attention uses the products and functions that native/sets.h pairs, and both must have passed their
-self-tests. The products are tested for every shape class that occurs in the plan. The fused chain is tested
-for the plan's own class (`attention_shape_classes`, `attention_self_test`). After one wrong bit, fused
-attention is not used again in this process: a warning says so once, and the instructions run separately
+self-tests. The products are tested for every shape class that occurs in the plan. Fused attention as a whole
+is tested for the plan's own class (`attention_shape_classes`, `attention_self_test`). After one wrong bit,
+fused attention is not used again in this process: a warning says so once, and the instructions run separately
 instead.
 """
 
@@ -62,11 +62,13 @@ def _of(variant: str, whole: int) -> Fused:
 
 
 _failed: set[str] = set()
-"""Names of chains that gave a wrong bit."""
+"""Names (`Fused.name`) of fused attention that gave a wrong bit."""
 
 
 def passes(chain: Fused, shape_class: ShapeClass) -> bool:
-    """Whether the chain passes the self-test of this shape class and has never given a wrong bit."""
+    """Whether `chain`, which is fused attention with one instruction set, passes the self-test of this shape
+    class and has never given a wrong bit.
+    """
     return chain.name not in _failed and _tested(chain, shape_class)
 
 
@@ -90,8 +92,9 @@ def _tested(chain: Fused, shape_class: ShapeClass) -> bool:
 def _calls(plan: Plan) -> tuple[tuple[Pair, ProductCall], ...]:
     """All products that a plan computes, each with the numbers of bits of its two factors.
 
-    There are two kinds of products. The first kind are the products of a block of rows, for each number of
-    keys that a causal mask may leave visible. The second kind are the products that contract over queries.
+    Products of a block of rows are listed for every number of keys with which they may be computed. A causal
+    mask may hide the last keys from a block, so these numbers are N and all smaller multiples of `ROWS`. The
+    other products contract over queries.
     """
     m, n, d, e, *_ = plan
     blocks = {min(m, ROWS), m % ROWS or min(m, ROWS)}

@@ -39,9 +39,10 @@ Forms = tuple[Form, ...]
 class Plan(NamedTuple):
     """Everything that determines the path through fused attention.
 
-    First the sizes: queries M, keys N, terms of the scores D, columns of the values E. Then the bits of
-    `Forward` and of `Backward` (the latter None without a backward pass), and the changes between the
-    products.
+    There are `m` queries and `n` keys. A score is a sum of `d` terms, and the values have `e` columns. The
+    bits and the flags are those of `Forward` and `Backward`; `of_p`, `of_v`, `of_q` and `of_k` are None
+    without a backward pass. `changes` are the changes of the scores, and `back` those of their gradients.
+    `dropout` says whether there is dropout.
     """
 
     m: int

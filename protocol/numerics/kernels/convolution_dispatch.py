@@ -25,7 +25,14 @@ from protocol.numerics.kernels.convolution_shape_classes import (
     ConvolutionCall,
     shape_classes_of,
 )
-from protocol.numerics.kernels.dispatch import KERNELS, VARIABLE, allowed, first_usable, is_usable
+from protocol.numerics.kernels.dispatch import (
+    KERNELS,
+    VARIABLE,
+    allowed,
+    first_usable,
+    found_wrong,
+    is_usable,
+)
 
 _log = logging.getLogger("assay.numerics")
 
@@ -43,11 +50,11 @@ def convolution_for(x: Tensor, call: ConvolutionCall) -> Convolution | None:
         return None
     if call.phases() > MOST_PHASES or call.taps() > MOST_TAPS:
         return None
-    return _chosen(os.environ.get(VARIABLE), call)
+    return _chosen(os.environ.get(VARIABLE), call, found_wrong())
 
 
 @lru_cache(maxsize=4096)
-def _chosen(wanted: str | None, call: ConvolutionCall) -> Convolution | None:
+def _chosen(wanted: str | None, call: ConvolutionCall, _found_wrong: int) -> Convolution | None:
     kernels = allowed(wanted)
     first = kernels.index(first_usable(kernels, CPU, 20, 13))
     for kernel in kernels[first:]:

@@ -290,10 +290,11 @@ def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
 
 
 def _shorter(call: ConvolutionCall, axis: int, tile: int = 1) -> ConvolutionCall:
-    """`call` with fewer positions along `axis`, unless it has only a few. They are cut into tiles in a
-    similar way as the positions of `call` (see `_cut`). On axis 0 a tile has `tile` positions, and there are
-    no tiles if `tile` is 1. On axis 1 a tile has as many positions as a panel has columns. If the borders of
-    the image need more positions than that, as many are kept.
+    """`call` with fewer positions along `axis`, unless it has only a few.
+
+    The positions that are kept are cut into tiles in a similar way as those of `call` (see `_cut`). On axis 0
+    a tile has `tile` positions, and there are no tiles if `tile` is 1. On axis 1 a tile has as many positions
+    as a panel has columns. At least as many positions are kept as the borders of the image need.
 
     The part of the image after the last window is unchanged.
     """

@@ -104,6 +104,13 @@ _failed: dict[tuple[ProductKernel, str], str] = {}
 """Errors found, by kernel and device. After one wrong bit, a kernel is not used on that device again."""
 
 
+def found_wrong() -> int:
+    """Number of kernels found wrong so far, counted once for each device. A choice that depends on which
+    kernels are usable must be made again when this number has changed.
+    """
+    return len(_failed)
+
+
 def _refusal(
     kernel: ProductKernel, device: torch.device, px: int, py: int, shape_class: ShapeClass | None
 ) -> str | None:

@@ -66,7 +66,7 @@ def _passes(fused: Fused | CudaFused, device: torch.device = DEVICE) -> bool:
             for name, made in digests_of(fused, device).items()
             if made != {**DIGESTS, **CPU_DIGESTS}[name]
         ]
-    except RuntimeError as error:
+    except (RuntimeError, MemoryError) as error:
         _log.warning("fused functions %s are not used: they do not run (%s)", fused.name, error)
         return False
     if wrong:

@@ -87,8 +87,8 @@ remainder.
 
 
 MANY = 36864
-"""The number of elements that are used of a wide table. It is a multiple of 512 (64 blocks of 8), and more
-than two pieces of 2^14.
+"""Number of elements of a wide table that the tests of `emit` and `absorb` use. It is a multiple of 512 (64
+blocks of 8), and more than two pieces of 2^14.
 """
 
 

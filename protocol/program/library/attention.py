@@ -263,8 +263,11 @@ class _Attention:
         return self._fusion(own, at, leaves, results, run)
 
     def _of_p(self, leaf: int, reader: int) -> tuple[Product, set[int]]:
-        """The product that gives the gradient of dropout's result, and the instructions that lead from it to
-        the instruction `reader`.
+        """The product that gives the gradient of dropout's result (without dropout, of the softmax's result),
+        and the numbers of the instructions between this product and instruction `reader`, which reads `leaf`.
+
+        These instructions may only be reshapes and, with dropout, one multiplication by the factors. Raises
+        `NoMatch` for others, or if a value on the way has another reader.
         """
         own: set[int] = set()
         dropped = self.drop is None

@@ -11,8 +11,8 @@ digit alone is a dimension of that size. `*` is any number of leading axes, the 
 is rank 0. `b:`, `i:` and `u:` mark u8, i32 and u32; other operands are f32. An operand with `?` may be
 absent. Dimensions that occur only once are checked by the rules of the body.
 
-The kernel of a pooling calls torch for each element of a window. So it is used only if these calls take not
-much longer than the body's cost says (`_is_pooled_in_few_calls`).
+The kernel of a pooling calls torch for each element of a window. So it is used only if these calls do not
+take much longer than the body's cost says (`_is_pooled_in_few_calls`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 recurrent layers need.
 
 As with `repeat`, one program calls the body 16 times, another calls that program 16 times for 256 rows, and
-so on. So each program stays small for any number of rows, and a game locates one of n rows in log16 n calls.
+so on. So each program stays small for any number of rows, and a game locates one of n rows after log16 n
+calls, rounded up.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ class _Scan:
     def runs(self, b: Builder, operands: Sequence[Value]) -> list[Value]:
         """Record at most 16 calls; return the carried values, then the results.
 
-        Each call processes as many rows as the largest power of 16 below the number of rows. Only the call
-        for the last rows may process fewer.
+        Each call processes the same number of rows: the largest power of 16 below the number of all rows, or
+        1 if there is only one. Only the call for the last rows may process fewer.
         """
         first, last = self._carried, self._carried + self._rows
         carried, rows, fixed = operands[:first], operands[first:last], operands[last:]

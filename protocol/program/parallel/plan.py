@@ -61,8 +61,8 @@ def plan(program: Program, rank: int, size: int) -> Plan:
 
 def _missing(program: Program, number: int, order: Container[int]) -> list[int]:
     """The instructions, in ascending order, that instruction `number` needs and that are not in `order` yet.
-    What the instructions in `order` need is not searched: if a unit needs such an instruction, all that the
-    instruction needs is in `order` too. So each instruction is visited only once for all units together.
+    The search stops at instructions in `order`: if a unit needs one of them, everything that this instruction
+    needs is in `order` too. So each instruction is visited only once for all units together.
     """
     found: set[int] = set()
     ahead = [number]

@@ -82,10 +82,12 @@ Copying an element takes up to 7 ns, and reading a single element by its index u
 
 
 def _strided(instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
-    """The result of a `strided`: a view of the operand if the operand is contiguous, otherwise a view of a
-    contiguous copy of the whole operand. If strides are negative, their axes of the view are flipped, which
-    copies the result's elements. But if an operand that is not contiguous is much larger than the result
-    (`COPIED`), only the result's elements are copied.
+    """The result of a `strided`.
+
+    If the operand is contiguous, the result is a view of it. If it is not, there are two cases. An operand
+    that is much larger than the result (`COPIED`) is not copied; only the result's elements are. Any other
+    operand is copied whole, and the result is a view of the copy. Axes with a negative stride are flipped in
+    the view, and flipping copies the result's elements.
     """
     operand, shape = operands[0], instruction.result.shape
     offset, given = attrs.decode_strided(instruction.attributes, len(shape))

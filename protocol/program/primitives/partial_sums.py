@@ -97,8 +97,8 @@ def _prefix(_instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
 
 
 def _prefix_reads(instruction: Instruction, element: int, lo: int, hi: int) -> Iterator[Read]:
-    """Read the row's elements in blocks [lo, hi), up to the position in the row that the result's element
-    has. If that position precedes these blocks, read nothing.
+    """Read the row's elements in blocks [lo, hi), but none behind the position of the result's element in its
+    row. If that position precedes these blocks, read nothing.
     """
     start, count = lo * block_length(instruction), (hi - lo) * block_length(instruction)
     position = element % instruction.result.shape[-1]

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from protocol.chain.views import TaskStatus
 from protocol.node import logs
-from protocol.node.database import Identity
+from protocol.node.database import DatabaseError, Identity
 from protocol.node.monitoring import webhook
 from protocol.node.monitoring.alerts import MOST_TEXT, Alarm, Alerts, Seen, changes
 from protocol.node.monitoring.outbox import MOST, Outbox, Raised, open_outbox
 from protocol.node.monitoring.posting import GIVEN_UP, Poster
 from protocol.node.monitoring.webhook import NotTaken, Webhook
+from protocol.node.party.followed import follow
 from tests.receiver import SECRET, Receiver
 
 IDENTITY = Identity("0xchain", "0xmarket", "0xaccount")
@@ -202,6 +207,45 @@ def test_a_damaged_file_keeps_no_node_from_starting(tmp_path: Path) -> None:
     assert damaged == tmp_path / "alerts.sqlite.damaged"
     assert outbox.waiting() == 0
     outbox.close()
+
+
+def test_a_file_that_is_moved_aside_keeps_the_alerts_of_a_killed_process(tmp_path: Path) -> None:
+    """They may be only in the file's journal."""
+    (tmp_path / "live").mkdir()
+    outbox, _ = open_outbox(tmp_path / "live" / "alerts.sqlite", IDENTITY)
+    outbox.put([Raised(None, {})], 1)
+    for file in (tmp_path / "live").iterdir():  # as a kill would leave them
+        shutil.copy(file, tmp_path)
+    outbox.close()
+    assert (tmp_path / "alerts.sqlite-wal").stat().st_size
+    path = tmp_path / "alerts.sqlite"
+    other, aside = open_outbox(path, replace(IDENTITY, market="0xother"))
+    other.close()
+    assert aside is not None
+    with closing(sqlite3.connect(aside)) as found:
+        assert found.execute("SELECT count(*) FROM alerts").fetchall() == [(1,)]
+
+
+def test_a_database_that_is_refused_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "alerts.sqlite"
+    outbox, _ = open_outbox(path, IDENTITY)
+    outbox.close()
+    with pytest.raises(DatabaseError):
+        Outbox(path, replace(IDENTITY, market="0xother"))
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(("segments", "after"), [(1, 400), (2, 200), (3, 400 / 3), (4, 100), (100, 100)])
+def test_a_solver_of_few_segments_may_be_silent_for_longer(segments: int, after: float) -> None:
+    """With one segment, a solver commits nothing before the end of its training period of 300 s."""
+    found: list[float] = []
+    alerts = SimpleNamespace(see=lambda _market, _task, _seen, silent, _now: found.append(silent))
+    view = SimpleNamespace(task=1, status=TaskStatus.TRAINING, size=0, open_games=0)
+    terms = SimpleNamespace(training_period=300, segments=segments)
+    for minutes in (None, 7.0):
+        settings = SimpleNamespace(silent_minutes=minutes)
+        follow(cast(Any, alerts), cast(Any, settings), "0xmarket", cast(Any, view), cast(Any, terms), 1)
+    assert found == [pytest.approx(after), 420]
 
 
 def test_a_file_that_is_locked_is_not_moved_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.kernels import convolution_dispatch, dispatch
+from protocol.numerics.kernels.compiled import Compiled
 from protocol.numerics.kernels.convolution import Convolution
 from protocol.numerics.kernels.convolution_dispatch import convolution_for
 from protocol.numerics.kernels.convolution_self_test import failure_of_class, operands, plain
@@ -414,6 +415,29 @@ def test_an_error_in_one_class_is_refused_there(
 
 
 @pytest.mark.usefixtures("fresh")
+def test_a_product_kernel_that_is_found_wrong_later_takes_its_convolutions_along(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A convolution was chosen before."""
+    given, x = call(FORWARD), torch.ones(1)
+    first = convolution_for(x, given)
+    assert first is not None
+    (pairs,) = (
+        k for k in dispatch.KERNELS if isinstance(k, Compiled) and first.name.endswith(f"-{k.variant}")
+    )
+    try:
+        with monkeypatch.context() as patch:
+            patch.setitem(dispatch._failed, (pairs, "cpu"), "wrong bits")
+            for known in (dispatch._chosen, dispatch.is_usable):
+                known.cache_clear()
+            found = convolution_for(x, given)
+            assert found is None or found.name != first.name
+    finally:
+        for known in (dispatch._chosen, dispatch.is_usable):
+            known.cache_clear()
+
+
+@pytest.mark.usefixtures("fresh")
 def test_without_a_usable_one_windows_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convolution_dispatch, "_of", lambda v: Planted(v, lambda _: True))
     assert convolution_for(torch.ones(1), call(FORWARD)) is None
@@ -435,7 +459,7 @@ def test_the_order_of_products_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_huge_kernel_is_not_self_tested(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Its self-test would multiply once for each of 2^24 elements.
     asked: list[ConvolutionCall] = []
-    monkeypatch.setattr(convolution_dispatch, "_chosen", lambda _, given: asked.append(given))
+    monkeypatch.setattr(convolution_dispatch, "_chosen", lambda _, given, *_others: asked.append(given))
     square, one = (4096, 4096), (1, 1, 1)
     huge = call(kind, 1, one, square, (*square, 1, 1, 0, 0, 1, 1))
     assert convolution_for(torch.ones(1), huge) is None

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 
 import sim
+from sim.errors import ParameterError
 from sim.studies import withholding
 from sim.theory import Verdict, conviction_advantage, least_retrained_stake, withholding_advantage
 
@@ -19,6 +20,22 @@ def test_what_is_played_meets_the_closed_forms() -> None:
         "With 70% honest accounts, all free, one jury of 31 finds withheld data"
     )
     assert f"{withholding.withheld().stake:.2f} budgets" in retrainers.sentence
+
+
+def test_points_without_the_recommended_share_have_findings_too() -> None:
+    params = {"honest": "0.6,0.9", "free": "0.5,0.8", "retrained": "0.5,1", "accounts": "10"}
+    answer = sim.run("withholding", runs=4, rounds=16, params=params).answer
+    juries, retrainers = answer.findings
+    assert juries.sentence.startswith(
+        "With 70% honest accounts, all free, one jury of 31 finds withheld data"
+    )
+    assert juries.sentence.endswith("99% are out of reach")
+    assert f"{withholding.withheld().stake:.2f} budgets" in retrainers.sentence
+
+
+def test_points_at_which_all_accounts_are_honest_are_refused() -> None:
+    with pytest.raises(ParameterError, match="got 3 honest accounts of 3; lower honest or raise accounts"):
+        sim.run("withholding", runs=2, rounds=1, params={"honest": "0.9", "accounts": "3"})
 
 
 def test_a_verdict_that_half_of_a_jury_reaches_fails_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,11 @@ def test_a_seat_is_caught_by_the_lookers_that_replay(segments: int, accounts: in
     assert found == pytest.approx(1 - kept)
 
 
+def test_more_looks_of_a_seat_than_other_accounts_are_refused() -> None:
+    with pytest.raises(TheoryError, match="accounts must be at least 4, got 3"):
+        caught_seat(segments=3, chance=0.3, accounts=3, skippers=1)
+
+
 def test_what_two_accounts_earn_with_one_seat() -> None:
     """Each account has the seat in half of the tasks. In one task of ten, the other account has the only look."""
     both = earned(PLAIN, accounts=2, skippers=1)

@@ -264,6 +264,18 @@ def test_a_bid_whose_post_was_removed_holds_up_no_other_task(stand: Stand) -> No
     assert stand.stage(1) == (Stage.REFUSED, "a re-organisation removed its post")
 
 
+@pytest.mark.parametrize("stage", [Stage.BID, Stage.TRAINING, Stage.SUBMITTED])
+def test_a_removed_post_that_rests_after_a_failure_holds_up_no_other_task(stand: Stand, stage: Stage) -> None:
+    """A task that rests is not followed, so its row still says that it is bid on, trained or defended."""
+    stand.database.put(1, stage)
+    stand.failures.note(1, OSError(), 1e9)
+    stand.market.post(1)
+    stand.market.removed.add(1)
+    stand.market.post(2)
+    stand.tick(2)
+    assert stand.stage(2) == (Stage.BID, "asked for 90 tokens")
+
+
 def test_terms_are_kept_once_their_post_is_final(stand: Stand) -> None:
     real = cast(Any, SimpleNamespace(client=stand.context.client, _terms={}))
     stand.market.post(1)

@@ -15,7 +15,7 @@ import pytest
 from protocol.beacon.networks import DEVELOPMENT
 from protocol.chain.client import Client
 from protocol.chain.deployment import Deployment
-from protocol.chain.errors import RpcUnavailable
+from protocol.chain.errors import Reverted, RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.receipts import Receipt
 from protocol.chain.views import TaskStatus
@@ -23,7 +23,7 @@ from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import NotPublic
 from protocol.tasks.bundles import BundleUnavailable
-from solver import settlement
+from solver import settlement, stakes
 from solver.assignment import Assignment
 from solver.database import Stage
 from solver.errors import SolverError
@@ -62,7 +62,11 @@ class Stand:
         self.viewing = False
 
     def task(self, task: int) -> SimpleNamespace:
-        """The fields of the task. Counts the call in `outside` if no view of a block is open."""
+        """The fields of the task. Counts the call in `outside` if no view of a block is open. Raises Reverted
+        if the task's status is NONE.
+        """
+        if self.status is TaskStatus.NONE:
+            raise Reverted("TaskMarket.taskOf", "UnknownTask", {"task": task})
         self.outside += not self.viewing
         return SimpleNamespace(
             task=task,
@@ -200,6 +204,35 @@ def test_a_task_that_is_over_is_let_go(stand: Stand, node: SolverNode, work: Wor
     node._tick()
     assert stand.booked == 1
     assert node._outcome(once=True) is ExitCode.FINE
+
+
+def test_a_task_counts_as_over_only_once_its_assignment_is_retired(
+    stand: Stand, node: SolverNode, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Retention deletes the data of a task that is over, and may run at any time."""
+    stages: list[Stage] = []
+
+    def retire() -> None:
+        row = node.context.database.task(TASK)
+        assert row is not None
+        stages.append(row.stage)
+
+    monkeypatch.setattr(work, "retire", retire)
+    stand.status = TaskStatus.REFUNDED
+    node._tick()
+    assert stages == [Stage.TRAINING]
+    row = node.context.database.task(TASK)
+    assert row is not None
+    assert row.stage is Stage.OVER
+
+
+def test_a_task_whose_post_was_removed_has_no_lock(stand: Stand, node: SolverNode) -> None:
+    """The stake is deposited before the first look at the tasks."""
+    stand.locked = 10
+    node.context.database.put(TASK, Stage.OUTBID)
+    assert stakes.locked(node.context) == 10
+    stand.status = TaskStatus.NONE
+    assert stakes.locked(node.context) == 0
 
 
 def test_a_withdrawal_that_failed_is_tried_again(

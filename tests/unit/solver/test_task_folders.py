@@ -68,6 +68,15 @@ def test_a_dropped_task_leaves_its_row_and_the_bundles_that_others_need(
     assert not list(tmp_path.rglob(f"{REMOVED}*"))
 
 
+def test_a_number_that_becomes_another_tasks_needs_the_other_bundle(
+    folders: TaskFolders, database: Database
+) -> None:
+    keep(folders, database, 1, BUNDLE)
+    folders.begin(1, OTHER)
+    assert folders.bundle_of(1) == OTHER.hex()
+    assert not folders.needs_bundle(BUNDLE.hex(), but=2)
+
+
 def test_only_tasks_that_are_over_are_finished_and_since_when_is_kept(
     tmp_path: Path, folders: TaskFolders, database: Database
 ) -> None:
