@@ -81,7 +81,7 @@ RULES: dict[str, Callable[[Scene], object]] = {
     "slice outside": lambda s: s.b.slice(s.f, 1, 2, 5),
     "permute twice the same axis": lambda s: s.b.permute(s.f, (0, 0)),
     "a literal too large": lambda s: s.b.constant(DType.U8, (), 256),
-    "a literal that is no number": lambda s: s.b.constant(I64, (), float("nan")),
+    "a literal that is not a number": lambda s: s.b.constant(I64, (), float("nan")),
     "a float too large": lambda s: s.b.constant(F32, (), 1e39),
     "a literal of a wrong length": lambda s: s.b.constant(F32, (), b"\x00"),
     "a bool literal of 2": lambda s: s.b.constant(BOOL, (), b"\x02"),
