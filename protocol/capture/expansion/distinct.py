@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch.fx import Graph, Node
-from torch.fx.node import map_arg
 from torch.utils._pytree import tree_leaves
+
+from protocol.capture.expansion.constants import value_of
 
 aten = torch.ops.aten
 ORDERINGS = {aten.sort.default, aten.sort.stable, aten.topk.default}
@@ -52,28 +53,17 @@ def are_distinct(places: Any) -> bool:
 
 def mark_distinct(graph: Graph, constants: Mapping[Node, Tensor]) -> None:
     """For each write by index that replaces elements (rather than adding to them), record whether its indices
-    are distinct. Nothing is recorded if the indices cannot be computed from `constants` (`_constant`).
+    are distinct. Nothing is recorded if the indices cannot be computed from `constants` by operations for
+    which `_is_of_integers` holds.
     """
     known: dict[Node, Any] = dict(constants)
     for node in graph.nodes:
         if node.target in PUTS and not (len(node.args) > 3 and node.args[3]):
-            found = [None if index is None else _constant(index, known) for index in node.args[1]]
+            found = [
+                None if index is None else value_of(index, known, _is_of_integers) for index in node.args[1]
+            ]
             if all(t is not None for t, index in zip(found, node.args[1]) if index is not None):
                 node.meta[DISTINCT] = _are_distinct(found, node.args[0].meta["val"].shape)
-
-
-def _constant(node: Node, known: dict[Node, Any]) -> Any:
-    """The value of a node that is computed from constants alone, by operations for which `_is_of_integers`
-    holds; None for any other node.
-    """
-    if node not in known:
-        known[node] = None
-        operands = [_constant(each, known) for each in node.all_input_nodes]
-        if _is_of_integers(node) and all(each is not None for each in operands):
-            args: Any = map_arg(node.args, known.__getitem__)
-            kwargs: Any = map_arg(node.kwargs, known.__getitem__)
-            known[node] = node.target(*args, **kwargs)  # type: ignore[operator]
-    return known[node]
 
 
 def _is_of_integers(node: Node) -> bool:

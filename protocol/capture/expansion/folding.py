@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch.fx import Graph, Node
-from torch.fx.node import map_arg
 from torch.utils._pytree import tree_leaves
 
+from protocol.capture.expansion.constants import value_of
 from protocol.capture.tracing.tracer import TracedStep, constants_of
 from protocol.capture.types import PROGRAM_TYPES, as_committed, fits
 
@@ -31,10 +31,13 @@ def folded(traced: TracedStep, taken: Collection[str] = ()) -> TracedStep:
     """The step with constant tables replaced by literals. No literal gets a name in `taken`."""
     known: dict[Node, Any] = dict(constants_of(traced))
     graph, found = traced.graph, dict[Node, Tensor]()
+    for node in graph.nodes:
+        if node.op == "get_attr":  # a literal in a type that no program has
+            known[node] = getattr(graph.owning_module, str(node.target))
     with torch.no_grad():
         for node in graph.nodes:
             if node.op == "call_function" and _is_held(node) and any(map(_is_outside, node.all_input_nodes)):
-                value = _value(node, known)
+                value = value_of(node, known, _is_fixed)
                 if value is not None and value.numel() and fits(value):
                     found[node] = value
     if not found:
@@ -68,25 +71,6 @@ def _is_outside(node: Node) -> bool:
     )
 
 
-def _value(node: Node, known: dict[Node, Any]) -> Any:
-    """The value of a node that is computed from constants alone, by operations for which `_is_fixed` holds;
-    None for any other node.
-    """
-    if node not in known:
-        known[node] = None
-        if node.op == "get_attr":  # a literal in a type that no program has
-            known[node] = getattr(node.graph.owning_module, str(node.target))
-        if not _is_fixed(node):
-            return known[node]
-        operands = [_value(each, known) for each in node.all_input_nodes]
-        if all(each is not None for each in operands):
-            args: Any = map_arg(node.args, known.__getitem__)
-            kwargs: Any = map_arg(node.kwargs, known.__getitem__)
-            operation: Any = node.target
-            known[node] = operation(*args, **kwargs)
-    return known[node]
-
-
 def _is_fixed(node: Node) -> bool:
     """Whether an operation gives the same result every time and is small enough to be computed in advance."""
     if node.target is operator.getitem:
@@ -99,9 +83,10 @@ def _is_fixed(node: Node) -> bool:
 
 def _erase(graph: Graph, node: Node) -> None:
     """Erase a node without users, and the nodes that only it used."""
-    if node.users or node.op not in ("call_function", "get_attr"):
-        return
-    operands = node.all_input_nodes
-    graph.erase_node(node)
-    for operand in operands:
-        _erase(graph, operand)
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        if not each.users and each.op in ("call_function", "get_attr"):
+            operands = each.all_input_nodes
+            graph.erase_node(each)
+            pending.extend(x for x in operands if not x.users)

@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 KINDS = (OrderedDict, dict, list, deque, set)
@@ -191,12 +191,21 @@ def digest_of(value: Any) -> Any:
 
 def digest_of_array(array: np.ndarray[Any, Any]) -> str:
     """A digest of an array's contents. If the array maps a file read-only, the file may be larger than
-    memory, so its name and the offset at which the mapping starts are returned instead. Slices of the same
-    mapping have the same name and offset.
+    memory, so it is told instead which elements of the file the array has: the file's name, the offset at
+    which the mapping starts, the place of the array's first element in the mapping, and the array's type,
+    shape and strides.
     """
     if isinstance(array, np.memmap) and array.mode == "r":
-        return f"{array.filename} at {array.offset}"
+        start = np.frombuffer(array._mmap, np.uint8).ctypes.data  # type: ignore[attr-defined]
+        where = f"{array.filename} at {array.offset} + {array.ctypes.data - start}"
+        return f"{where}: {array.dtype.str} {array.shape} {array.strides}"
     return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
+
+
+def digest_of_tensor(t: Tensor) -> str:
+    """A digest of a tensor's elements."""
+    plain = t.detach().cpu().to_dense().resolve_conj().resolve_neg().contiguous()
+    return hashlib.sha256(plain.reshape(-1).view(torch.uint8).numpy().data).hexdigest()
 
 
 def position_of(value: Any) -> Any:

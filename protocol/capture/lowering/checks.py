@@ -21,12 +21,17 @@ DEFAULT_REMEDY = (
 CONSTANT = "make it of float32, int64 or bool, or register it as a buffer of the model in one of these types"
 RANDOM = f"draw it when the data are made: {DRAWN}"
 GENERATOR = "leave it out: all random numbers are drawn with the state's key"
+INTEGERS = (
+    "draw them by torch.randint from a range of at most 2^31 integers, all from -2^31 to 2^31 - 1, or when the data "
+    "are made"
+)
 LINEAR_ALGEBRA = (
     "no program has matrix decompositions, inverses or solvers: keep what it gives as a buffer, if it is the same in "
     "every step, or use products alone, as a Newton-Schulz iteration does"
 )
 REMEDIES = {
     **dict.fromkeys(("binomial", "poisson", "_sample_dirichlet", "_standard_gamma"), RANDOM),
+    **dict.fromkeys(("randint", "randint_like", "random"), INTEGERS),
     **dict.fromkeys(("cholesky_inverse", "cholesky_solve", "geqrf", "lu_unpack", "ormqr"), LINEAR_ALGEBRA),
     **dict.fromkeys(("triangular_solve",), LINEAR_ALGEBRA),
 }

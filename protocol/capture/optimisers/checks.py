@@ -88,6 +88,14 @@ def outside_state(optimizer: Optimizer, what: str) -> Problem:
     return Problem(f"{type(optimizer).__name__} changes {what} in a step", remedy)
 
 
+def stored_late(optimizer: Optimizer, key: str, name: str) -> Problem:
+    """The refusal for an optimiser that stores `key` of parameter `name` in its second step, but not in its
+    first.
+    """
+    remedy = _remedy(optimizer, "store it in the first step, with the value with which the second begins")
+    return Problem(f"{type(optimizer).__name__} has no {key} of {name} before its second step", remedy)
+
+
 def draws(optimizer: Optimizer, operation: str, source: str) -> Problem:
     """The refusal for an optimiser whose step draws random numbers by `operation` at line `source`."""
     remedy = (

@@ -39,6 +39,7 @@ from protocol.capture.optimisers.checks import (
     makes_a_tensor,
     outside_state,
     reads_numbers,
+    stored_late,
 )
 from protocol.capture.optimisers.numbers import tensors_as_numbers
 from protocol.capture.optimisers.schedules import rate_of
@@ -189,6 +190,8 @@ class _Tracer:
         runs = [self._first_steps(seed) for seed in (SEED, SEED + 1)]
         found, begins = [], False
         for (name, key), (first, *after) in runs[0].items():
+            if len(after) < 2:
+                raise CaptureError([stored_late(self._optimizer, key, name)])
             again = runs[1].get((name, key), [None])[0]
             if not all(isinstance(value, Tensor) or _is_constant(value) for value in (first, again, *after)):
                 raise CaptureError([self._changes(name, key, first)])
@@ -199,7 +202,7 @@ class _Tracer:
             elif _is_number(first) and (first != again or set(after) != {first}):
                 found.append(Entry(name, key, torch.tensor(float(first))))
                 begins |= first != again or after[0] == first
-            elif len(after) < 2 or any(value is not first and value != first for value in (again, *after)):
+            elif any(value is not first and value != first for value in (again, *after)):
                 raise CaptureError([self._changes(name, key, first)])
             else:
                 self._constants[name, key] = first
@@ -282,8 +285,8 @@ class _Tracer:
         return outside_state(self._optimizer, f"{key} of {name}, a {type(value).__name__},")
 
     def _first_steps(self, seed: int) -> dict[tuple[str, str], list[Any]]:
-        """By parameter and key: the first value stored, then the values after the first and second step. A
-        key that is new in the second step has only two entries: both are its value after that step.
+        """By parameter and key: the first value stored, then the values after the first and second step. For a
+        key that is missing after the first step or after the second, there is one value fewer.
         """
         generator = torch.Generator().manual_seed(seed)
         parameters = list(self._parameters.values())
@@ -297,7 +300,7 @@ class _Tracer:
                         if step == 0:
                             found[name, key] = [kept.first[key], _copy(value)]
                         else:
-                            found.setdefault((name, key), [value]).append(_copy(value))
+                            found.setdefault((name, key), [kept.first[key]]).append(_copy(value))
         self._is_less_exact |= trial.less_exact
         return found
 

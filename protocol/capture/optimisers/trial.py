@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_leaves
 
 from protocol.capture.errors import CaptureError, raise_any
 from protocol.capture.inputs.python_state import PythonState
+from protocol.capture.inputs.python_values import digest_of_tensor
 from protocol.capture.optimisers.checks import outside_state, step_raises
 from protocol.capture.optimisers.numbers import LESS_EXACT
 
@@ -123,14 +124,18 @@ class Trial:
             raise CaptureError([outside_state(optimizer, what) for what in sorted(changed)])
 
     def _beside(self) -> dict[str, Any]:
-        """The attributes and options that a step must leave unchanged. Each key describes one of them."""
-        own = {
+        """The attributes and options that a step must leave unchanged. Each key describes one of them. An
+        option's value is a dict of its values by the number of the group.
+        """
+        own: dict[str, Any] = {
             f"the attribute {name}": _plain(x)
             for name, x in vars(self._optimizer).items()
             if name not in OF_TORCH
         }
-        for group in self._optimizer.param_groups:
-            own |= {f"the option {k!r} of a group": _plain(x) for k, x in group.items() if k != "params"}
+        for number, group in enumerate(self._optimizer.param_groups):
+            for k, x in group.items():
+                if k != "params":
+                    own.setdefault(f"the option {k!r} of a group", {})[number] = _plain(x)
         return own
 
 
@@ -188,14 +193,14 @@ def _roots(optimizer: Optimizer) -> dict[str, Any]:
 
 def _plain(x: Any, depth: int = DEPTH) -> Any:
     """A value that stands for the present contents of `x`, so that a later change can be found. Numbers and
-    texts stand for themselves. Lists, tuples and dicts are followed through `DEPTH` levels. A tensor is
-    represented by its shape, its identity and the sum of its elements, and everything else, including a
-    parameter, by its identity.
+    texts are represented by their `repr`, so that NaN equals itself. Lists, tuples and dicts are followed
+    through `DEPTH` levels. A tensor is represented by its identity, shape, type and a digest of its elements,
+    and everything else, including a parameter, by its identity.
     """
     if isinstance(x, Tensor) and not isinstance(x, nn.Parameter):
-        return tuple(x.shape), float(x.detach().double().sum()), id(x)
+        return id(x), tuple(x.shape), x.dtype, digest_of_tensor(x)
     if isinstance(x, list | tuple) and depth:
         return tuple(_plain(each, depth - 1) for each in x)
     if isinstance(x, dict) and depth:
         return tuple((str(key), _plain(each, depth - 1)) for key, each in x.items())
-    return x if isinstance(x, int | float | str | bool | None) else id(x)
+    return repr(x) if isinstance(x, int | float | str | bool | None) else id(x)

@@ -14,22 +14,24 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
-from types import FrameType
+from types import BuiltinFunctionType, FrameType
 from typing import Any
 
 from protocol.capture.errors import Problem
 from protocol.capture.inputs.python_values import in_library
 from protocol.capture.preflight.checks import asks_for_the_time
 
-CLOCKS = frozenset(
-    getattr(time, name)
-    for name in (
-        *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time"),
-        *("process_time_ns", "thread_time", "localtime", "gmtime", "ctime", "strftime"),
-    )
+NAMES = (
+    *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time"),
+    *("process_time_ns", "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns", "localtime"),
+    *("gmtime", "asctime", "ctime", "strftime"),
 )
-MOMENTS = {(datetime, "now"), (datetime, "utcnow"), (datetime, "today"), (date, "today")}
-"""Methods that read the clock. They are identified by class and name, as each look-up makes a new object."""
+"""Functions of the module `time` that read a clock. Some systems lack some of them."""
+CLOCKS = frozenset({os.times, *(getattr(time, name) for name in NAMES if hasattr(time, name))})
+MOMENTS = ((datetime, "now"), (datetime, "utcnow"), (date, "today"))
+"""Methods that read the clock, by class and name. Subclasses inherit them. Each look-up makes a new object, so
+they cannot be in `CLOCKS`.
+"""
 
 
 @contextmanager
@@ -62,7 +64,9 @@ def asked_clocks(found: list[Problem]) -> Iterator[None]:
 
 
 def _is_clock(function: Any) -> bool:
-    if getattr(function, "__module__", None) == "time":
-        return function in CLOCKS
-    owner = getattr(function, "__self__", None)
-    return isinstance(owner, type) and (owner, getattr(function, "__name__", None)) in MOMENTS
+    if not isinstance(function, BuiltinFunctionType):
+        return False
+    owner, name = function.__self__, function.__name__
+    if isinstance(owner, type):
+        return any(issubclass(owner, each) and name == method for each, method in MOMENTS)
+    return function in CLOCKS

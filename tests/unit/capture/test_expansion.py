@@ -16,6 +16,7 @@ from protocol.capture import CaptureError, capture
 from protocol.capture.expansion.table import EXPANSIONS
 from tests.unit.capture.expansion_cases import CASES, cross, one
 from tests.unit.capture.operations import Case, by_capture, by_torch
+from tests.unit.capture.steps import captured
 
 aten = torch.ops.aten
 
@@ -158,6 +159,29 @@ def test_a_write_at_distinct_places_is_a_copy(values: list[float], ordered: bool
     result = step.step(step.initial_state(0))["result"]
     assert result[[3, 0] if ordered else [0, 2]].tolist() == torch.tensor(values).tolist()
     assert result[1] == 2.0
+
+
+DEEP = 1_200
+"""More operations one behind the other than Python allows nested calls."""
+
+
+@pytest.mark.parametrize("of_constants", [False, True], ids=["a mask of the data", "constant indices"])
+def test_a_write_behind_many_operations_is_captured(of_constants: bool) -> None:
+    class Writing(nn.Linear):
+        """Writes into its input."""
+
+        def forward(self, x: Tensor) -> Tensor:
+            y, index = x.clone(), torch.arange(8)
+            for _ in range(DEEP):
+                x, index = (x, (index + 1) % 8) if of_constants else (x * 1.001, index)
+            y[:, index] = x * 2
+            if not of_constants:
+                y[x > 0.5] = 0.25
+            return super().forward(y)
+
+    report = captured(Writing(8, 3)).preflight
+    assert report is not None
+    assert report.gradient_error < 1e-2
 
 
 def test_writes_at_one_place_are_refused() -> None:

@@ -73,6 +73,32 @@ def test_a_literal_in_float64_is_a_part_of_a_table() -> None:
     assert any(t.shape == (3,) and torch.equal(t, expected) for t in step.constants.values())
 
 
+DEEP = 1_200
+"""More operations one behind the other than Python allows nested calls."""
+
+
+def test_a_table_behind_many_operations_is_a_literal() -> None:
+    def deep(model: Rotary, _x: Tensor) -> Tensor:
+        places = model.get_buffer("position").double()
+        for _ in range(DEEP):
+            places = places + 1
+        return places
+
+    step = captured(Rotary(deep))
+    assert [name for name in step.constants if name.startswith("literal.")]
+
+
+def test_float64_behind_many_operations_is_refused() -> None:
+    def deep(_model: Rotary, x: Tensor) -> Tensor:
+        x = x[0, :, 0]
+        for _ in range(DEEP):
+            x = x * 1.001
+        return x
+
+    with pytest.raises(CaptureError, match="float64"):
+        captured(Rotary(deep))
+
+
 def written(model: Rotary, _: Tensor) -> Tensor:
     position = model.get_buffer("position")
     position += 1

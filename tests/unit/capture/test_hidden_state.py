@@ -9,12 +9,15 @@ import itertools
 import logging
 import os
 import sys
+import tempfile
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,6 +33,7 @@ from torch.utils.hooks import RemovableHandle
 from protocol.capture import CaptureError
 from protocol.capture.inputs import python_state
 from protocol.capture.inputs.python_state import PythonState
+from protocol.capture.inputs.python_values import digest_of_array
 from tests.unit.capture import counting
 from tests.unit.capture.steps import captured, cross_entropy
 
@@ -114,6 +118,32 @@ def at_the_end_of_an_array() -> Step:
         array[-1] += 1
 
     return step
+
+
+def window_of_a_mapped_file(window: Callable[[Any, int], Any]) -> Step:
+    """A step that replaces an array of a mapped file by `window` of the whole array and the number of steps."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "numbers"
+        np.arange(100.0).tofile(path)
+        whole = np.memmap(path, dtype=float, mode="r")
+    held = SimpleNamespace(window=window(whole, 0), steps=itertools.repeat(1))
+
+    def step() -> None:
+        held.window = window(whole, next(held.steps))
+
+    return step
+
+
+def in_the_place_of_a_window() -> Step:
+    return window_of_a_mapped_file(lambda whole, k: whole[4 * k : 4 * k + 4])
+
+
+def in_the_strides_of_a_window() -> Step:
+    return window_of_a_mapped_file(lambda whole, k: whole[: 4 * (k + 1) : k + 1])
+
+
+def in_the_type_of_a_window() -> Step:
+    return window_of_a_mapped_file(lambda whole, k: whole[:4].view(np.int64 if k else np.float64))
 
 
 def at_the_end_of_a_list() -> Step:
@@ -276,6 +306,9 @@ MAKERS = (
     behind_a_weak_reference,
     in_a_context_variable,
     at_the_end_of_an_array,
+    in_the_place_of_a_window,
+    in_the_strides_of_a_window,
+    in_the_type_of_a_window,
     at_the_end_of_a_list,
     in_bytes,
     in_a_long_iterator,
@@ -298,6 +331,13 @@ def test_a_hidden_counter_is_seen(make: Callable[[], Step]) -> None:
     assert before.changes(unchanged) == []
     step()
     assert before.changes(PythonState({"objective": step}))
+
+
+def test_the_same_window_of_a_file_that_is_mapped_again_has_not_changed(tmp_path: Path) -> None:
+    np.arange(100.0).tofile(tmp_path / "numbers")
+    first, second = (np.memmap(tmp_path / "numbers", dtype=float, mode="r", offset=8) for _ in range(2))
+    assert digest_of_array(first[4:8]) == digest_of_array(second[4:8])
+    assert digest_of_array(first[4:8]) != digest_of_array(second[5:9])
 
 
 def test_an_ordered_dict_is_whole_after_it_was_put_back() -> None:

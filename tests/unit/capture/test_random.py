@@ -93,6 +93,27 @@ def test_distributions_have_their_moments(draw: Callable[[], Tensor], mean: floa
     assert x.var().item() == pytest.approx(variance, rel=0.15)
 
 
+BEYOND: dict[str, Callable[[], Tensor]] = {
+    "more than 31 random bits": lambda: torch.randint(0, 2**31 + 1, (SIZE,)) % 1_000,
+    "all of 32 bits": lambda: torch.randint(-(2**31), 2**31 - 1, (SIZE,)) % 1_000,
+    "integers beyond 32 bits": lambda: torch.randint(2**31 - 5, 2**31 + 5, (SIZE,)) % 1_000,
+    "in the shape of another": lambda: torch.randint_like(torch.zeros(SIZE).long(), 2**40) % 1_000,
+    "in place": lambda: torch.zeros(SIZE).long().random_(2**40) % 1_000,
+}
+
+
+@pytest.mark.parametrize("draw", BEYOND.values(), ids=BEYOND)
+def test_integers_that_would_never_be_drawn_are_refused(draw: Callable[[], Tensor]) -> None:
+    with pytest.raises(CaptureError, match=r"range of at most 2\^31 integers"):
+        captured(draw)
+
+
+def test_the_largest_range_of_integers_is_drawn_whole() -> None:
+    x = numbers(lambda: torch.randint(-(2**30), 2**30, (SIZE,)) / 2**30)
+    assert x.min() < -0.99
+    assert x.max() > 0.99
+
+
 def test_a_permutation_has_every_number_once() -> None:
     first, second = numbers(lambda: torch.randperm(100, generator=None)).chunk(2)
     assert sorted(first.tolist()) == sorted(second.tolist()) == list(range(100))

@@ -291,6 +291,13 @@ def test_a_conversion_to_bfloat16_is_a_copy() -> None:
     compare(model, in_torch(step, model, optimizer, 4), 1e-3)
 
 
+def test_nan_that_stays_is_no_change() -> None:
+    model = Gains()
+    optimizer = NotANumber(model.parameters())
+    step = captured(model, squares, optimizer)
+    compare(model, in_torch(step, model, optimizer, 4))
+
+
 @pytest.mark.parametrize("kind", [AsAWhole, Trained, Scaled, Assigning])
 def test_peoples_own_follow_torch(kind: type[Own]) -> None:
     model = Gains()
@@ -368,6 +375,65 @@ class Hiding(Lion):
                 p.sub_(p.grad, alpha=group["lr"] / type(self).count)
 
 
+class InOneGroup(Optimizer):
+    """Changes an option of one of its two groups."""
+
+    def __init__(self, params: Iterable[nn.Parameter], changed: int) -> None:
+        first, *others = params
+        super().__init__([{"params": [first]}, {"params": others}], {"lr": 0.01, "beta": 1.0})
+        self.changed = changed
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.sub_(p.grad, alpha=group["lr"] if group["beta"] > 0.5 else 0.0)
+        self.param_groups[self.changed]["beta"] *= 0.9
+
+
+class Swapping(Own):
+    """Swaps the elements of a tensor in an attribute, so that their sum stays the same."""
+
+    def __init__(self, params: Iterable[nn.Parameter]) -> None:
+        super().__init__(params)
+        self.weights = torch.tensor([2.0, 1.0])
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        self.weights.copy_(self.weights.flip(0))
+        for p in self.param_groups[0]["params"]:
+            p.sub_(p.grad, alpha=self.param_groups[0]["lr"])
+
+
+class Late(Own):
+    """Counts from its second step on, in its state, and decides by the count."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.param_groups[0]["params"]:
+            state = self.state[p]
+            if "mean" in state:
+                late = state.setdefault("late", torch.zeros(()))
+                late += 1
+                p.mul_(torch.where(late > 8, 0.5, 1.0))
+            mean = state.setdefault("mean", torch.zeros_like(p))
+            p.sub_(mean.lerp_(p.grad, 0.1), alpha=self.param_groups[0]["lr"])
+
+
+class NotANumber(Own):
+    """Holds NaN in an attribute and in a tensor, and changes neither."""
+
+    def __init__(self, params: Iterable[nn.Parameter]) -> None:
+        super().__init__(params)
+        self.best = math.nan
+        self.seen = torch.tensor([math.nan, 1.0])
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.param_groups[0]["params"]:
+            p.sub_(p.grad, alpha=self.param_groups[0]["lr"])
+
+
 class InAContainer(Own):
     """Keeps a container in the state of each parameter; subclasses define which."""
 
@@ -413,6 +479,10 @@ class History(InAContainer):
     ("make", "what"),
     [
         (Counting, "changes the option 'steps' of a group"),
+        (lambda p: InOneGroup(p, 0), "changes the option 'beta' of a group"),
+        (lambda p: InOneGroup(p, 1), "changes the option 'beta' of a group"),
+        (Swapping, "changes the attribute weights in a step"),
+        (Late, "has no late of gain before its second step"),
         (ListState, "changes steps of gain, a list,"),
         (DictState, "changes info of gain, a dict,"),
         (History, "changes history of gain, a list,"),

@@ -17,6 +17,8 @@ LEAST = 2.0**-25
 """The smallest exponential random number at rate 1: half of the smallest nonzero uniform number."""
 MOST_EXACT = 2**24
 """The number of values that one uniform number can take."""
+MOST_INTEGERS = 2**31
+"""Integers are drawn from ranges of at most this size. They must also fit into 32 bits."""
 
 
 @expands(aten.rand_like.default)
@@ -101,9 +103,13 @@ def randint_from(
 ) -> Tensor:
     """Random integers from `low` to `high` - 1. The distance of an integer from `low` is the product of a
     uniform number and the size of the range, rounded down. If the size exceeds 2^24, the distance is 31
-    random bits modulo the size, so some integers are more likely than others.
+    random bits modulo the size, so some integers are more likely than others. A size of more than
+    `MOST_INTEGERS` is refused, because these bits would never give the upper integers. So are integers that
+    32 bits cannot hold.
     """
     count = high - low
+    if count > MOST_INTEGERS or low < -MOST_INTEGERS or high > MOST_INTEGERS:
+        raise NotImplementedError("integers beyond 31 random bits, or beyond 32 bits")
     u = torch.rand(shape, dtype=torch.float32)
     if count <= MOST_EXACT:
         found = (u * count).to(torch.int64).clamp(max=count - 1)
