@@ -172,7 +172,9 @@ def _refused() -> Iterator[str]:
         for overload, rule in RULES.items()
         if _meaning(rule).startswith(REFUSED)
     }
-    for name, remedy in sorted(({f"aten.{name}": text for name, text in REMEDIES.items()} | own).items()):
+    expanded = {overload.overloadpacket.__name__ for overload in EXPANSIONS}
+    named = {f"aten.{name}": text for name, text in REMEDIES.items() if name not in expanded}
+    for name, remedy in sorted((named | own).items()):
         yield f"| `{_short(name)}` | {remedy} |"
     yield f"\nThe remedy for the rest: {DEFAULT_REMEDY}."
     yield from _core()

@@ -274,7 +274,7 @@ class Auction:
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         best = Best(view.price, view.overtime // terms.extension) if others else None
         refusal: Refusal | None = None
-        # A task whose post a re-organisation has removed takes up nothing.
+        # A task whose post a re-organisation has removed takes up no time and no memory.
         trained = [one for one in self._context.engaged(Stage.TRAINING, Stage.BID) if one != task]
         submitted = [*self._context.engaged(Stage.SUBMITTED)]
         for device, there in by_device(self._context, terms, trained, submitted, figures):

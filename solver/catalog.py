@@ -77,6 +77,8 @@ class Catalog:
         KEPT_RESULTS tasks that are over. `again` recreates the dataset when it is needed (`RunStore.retire`).
         """
         self._run_stores[task].retire(again)
+        if task in self._over:
+            self._over.remove(task)
         self._over.append(task)
         while len(self._over) > KEPT_RESULTS:
             self._run_stores.pop(self._over.pop(0), None)

@@ -89,12 +89,18 @@ class Withholding(Study):
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
         """Points of both grids. Other parameters stay at their centre: the recommended honest share, all
-        honest accounts free, and certain retraining. Raises `ParameterError` if all accounts of a point are
-        honest: a seat whose claims fail would then be drawn again without end.
+        honest accounts free, and certain retraining. Raises `ParameterError` if a point has fewer accounts
+        than seats, or if all its accounts are honest: a seat whose claims fail would then be drawn again
+        without end.
         """
+        seats = audit()[2]
         found = asked(self, given, GRIDS)
         for point in found:
             accounts, honest, _ = kinds(point)
+            if accounts < seats:
+                raise ParameterError(
+                    f"accounts: expected one for each of {seats} seats, got {accounts}; raise it"
+                )
             if honest == accounts:
                 raise ParameterError(
                     f"honest: expected at least one of the accounts to be in league with the solver, got "

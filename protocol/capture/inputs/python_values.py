@@ -191,9 +191,9 @@ def digest_of(value: Any) -> Any:
 
 def digest_of_array(array: np.ndarray[Any, Any]) -> str:
     """A digest of an array's contents. If the array maps a file read-only, the file may be larger than
-    memory, so it is told instead which elements of the file the array has: the file's name, the offset at
-    which the mapping starts, the place of the array's first element in the mapping, and the array's type,
-    shape and strides.
+    memory, so it is told instead which elements of the file the array has: the file's name, the offset
+    that was asked for, the place of the array's first element in the mapping, and the array's type, shape
+    and strides.
     """
     if isinstance(array, np.memmap) and array.mode == "r":
         start = np.frombuffer(array._mmap, np.uint8).ctypes.data  # type: ignore[attr-defined]
@@ -203,9 +203,15 @@ def digest_of_array(array: np.ndarray[Any, Any]) -> str:
 
 
 def digest_of_tensor(t: Tensor) -> str:
-    """A digest of a tensor's elements."""
-    plain = t.detach().cpu().to_dense().resolve_conj().resolve_neg().contiguous()
-    return hashlib.sha256(plain.reshape(-1).view(torch.uint8).numpy().data).hexdigest()
+    """A digest of a tensor's elements. Raises RuntimeError for a tensor that has no plain elements, such as a
+    nested one or one on the device `meta`.
+    """
+    plain = t.detach().cpu()
+    if plain.layout is not torch.strided:
+        plain = plain.to_dense()
+    # `contiguous` would keep the stride of a single element, which `view` refuses.
+    row = plain.resolve_conj().resolve_neg().reshape(-1).clone(memory_format=torch.contiguous_format)
+    return hashlib.sha256(row.view(torch.uint8).numpy().data).hexdigest()
 
 
 def position_of(value: Any) -> Any:

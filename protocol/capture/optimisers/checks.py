@@ -96,6 +96,12 @@ def stored_late(optimizer: Optimizer, key: str, name: str) -> Problem:
     return Problem(f"{type(optimizer).__name__} has no {key} of {name} before its second step", remedy)
 
 
+def removed_early(optimizer: Optimizer, key: str, name: str) -> Problem:
+    """The refusal for an optimiser that removes `key` of parameter `name` in its second step."""
+    remedy = _remedy(optimizer, "keep it: what an optimiser stores for a parameter must stay")
+    return Problem(f"{type(optimizer).__name__} removes {key} of {name} in its second step", remedy)
+
+
 def draws(optimizer: Optimizer, operation: str, source: str) -> Problem:
     """The refusal for an optimiser whose step draws random numbers by `operation` at line `source`."""
     remedy = (

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -39,6 +39,7 @@ from protocol.capture.optimisers.checks import (
     makes_a_tensor,
     outside_state,
     reads_numbers,
+    removed_early,
     stored_late,
 )
 from protocol.capture.optimisers.numbers import tensors_as_numbers
@@ -63,6 +64,8 @@ MOST_ERROR_OF_LESS_EXACT = 0.1
 STAND_IN = 1e-5
 """Rates smaller than this are replaced by it while an update is traced and compared."""
 SEED = 7
+MISSING: Final = object()
+"""Stands for the value of a key that the state does not have yet."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +194,8 @@ class _Tracer:
         found, begins = [], False
         for (name, key), (first, *after) in runs[0].items():
             if len(after) < 2:
+                raise CaptureError([removed_early(self._optimizer, key, name)])
+            if after[0] is MISSING:
                 raise CaptureError([stored_late(self._optimizer, key, name)])
             again = runs[1].get((name, key), [None])[0]
             if not all(isinstance(value, Tensor) or _is_constant(value) for value in (first, again, *after)):
@@ -285,8 +290,9 @@ class _Tracer:
         return outside_state(self._optimizer, f"{key} of {name}, a {type(value).__name__},")
 
     def _first_steps(self, seed: int) -> dict[tuple[str, str], list[Any]]:
-        """By parameter and key: the first value stored, then the values after the first and second step. For a
-        key that is missing after the first step or after the second, there is one value fewer.
+        """By parameter and key: the first value stored, then the values after the first and second step. If a
+        key is missing after the first step, `MISSING` is in the place of its value. If it is missing after the
+        second, there is one value fewer.
         """
         generator = torch.Generator().manual_seed(seed)
         parameters = list(self._parameters.values())
@@ -300,7 +306,7 @@ class _Tracer:
                         if step == 0:
                             found[name, key] = [kept.first[key], _copy(value)]
                         else:
-                            found.setdefault((name, key), [kept.first[key]]).append(_copy(value))
+                            found.setdefault((name, key), [kept.first[key], MISSING]).append(_copy(value))
         self._is_less_exact |= trial.less_exact
         return found
 

@@ -7,9 +7,10 @@ place for other changes.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -193,14 +194,19 @@ def _roots(optimizer: Optimizer) -> dict[str, Any]:
 
 def _plain(x: Any, depth: int = DEPTH) -> Any:
     """A value that stands for the present contents of `x`, so that a later change can be found. Numbers and
-    texts are represented by their `repr`, so that NaN equals itself. Lists, tuples and dicts are followed
-    through `DEPTH` levels. A tensor is represented by its identity, shape, type and a digest of its elements,
-    and everything else, including a parameter, by its identity.
+    texts stand for themselves, and NaN equals itself. Lists, tuples and dicts are followed through `DEPTH`
+    levels. A tensor is represented by its identity, shape, type and a digest of its elements, if it has plain
+    elements, and everything else, including a parameter, by its identity.
     """
     if isinstance(x, Tensor) and not isinstance(x, nn.Parameter):
-        return id(x), tuple(x.shape), x.dtype, digest_of_tensor(x)
+        digest = None
+        with suppress(RuntimeError):
+            digest = digest_of_tensor(x)
+        return id(x), tuple(x.shape), x.dtype, digest
     if isinstance(x, list | tuple) and depth:
         return tuple(_plain(each, depth - 1) for each in x)
     if isinstance(x, dict) and depth:
         return tuple((str(key), _plain(each, depth - 1)) for key, each in x.items())
-    return repr(x) if isinstance(x, int | float | str | bool | None) else id(x)
+    if isinstance(x, float) and math.isnan(x):
+        return "nan"
+    return x if isinstance(x, int | float | str | bool | None) else id(x)

@@ -26,7 +26,9 @@ NAMES = (
     *("process_time_ns", "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns", "localtime"),
     *("gmtime", "asctime", "ctime", "strftime"),
 )
-"""Functions of the module `time` that read a clock. Some systems lack some of them."""
+"""Functions of the module `time` that read a clock, some of them only if no time is given. Any call of them is
+refused. Some systems lack some of them.
+"""
 CLOCKS = frozenset({os.times, *(getattr(time, name) for name in NAMES if hasattr(time, name))})
 MOMENTS = ((datetime, "now"), (datetime, "utcnow"), (date, "today"))
 """Methods that read the clock, by class and name. Subclasses inherit them. Each look-up makes a new object, so

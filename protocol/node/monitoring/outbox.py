@@ -133,10 +133,10 @@ def open_outbox(path: Path, identity: Identity) -> tuple[Outbox, Path | None]:
         if isinstance(error.__cause__, sqlite3.OperationalError) or not path.is_file():
             raise
         aside = path.with_name(f"{path.name}.damaged")
-        for end in ("-wal", "-shm"):  # of a killed process; SQLite finds them by the file's name
-            beside = aside.with_name(aside.name + end)
-            beside.unlink(missing_ok=True)
+        # The journal that a killed process left is in the file by now, unless another process has the file
+        # open. SQLite finds a journal by the name of its file.
+        for end in ("-wal", "-shm"):
             with suppress(FileNotFoundError):
-                path.with_name(path.name + end).replace(beside)
+                path.with_name(path.name + end).replace(aside.with_name(aside.name + end))
         path.replace(aside)
         return Outbox(path, identity), aside

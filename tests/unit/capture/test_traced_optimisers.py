@@ -291,13 +291,6 @@ def test_a_conversion_to_bfloat16_is_a_copy() -> None:
     compare(model, in_torch(step, model, optimizer, 4), 1e-3)
 
 
-def test_nan_that_stays_is_no_change() -> None:
-    model = Gains()
-    optimizer = NotANumber(model.parameters())
-    step = captured(model, squares, optimizer)
-    compare(model, in_torch(step, model, optimizer, 4))
-
-
 @pytest.mark.parametrize("kind", [AsAWhole, Trained, Scaled, Assigning])
 def test_peoples_own_follow_torch(kind: type[Own]) -> None:
     model = Gains()
@@ -420,6 +413,34 @@ class Late(Own):
             p.sub_(mean.lerp_(p.grad, 0.1), alpha=self.param_groups[0]["lr"])
 
 
+class Warm(Own):
+    """Removes from its state in the second step what it stored in the first."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.param_groups[0]["params"]:
+            if "warm" in self.state[p]:
+                self.state[p].pop("warm")
+            else:
+                self.state[p]["warm"] = torch.ones(())
+            p.sub_(p.grad, alpha=self.param_groups[0]["lr"])
+
+
+class Normalising(Own):
+    """Assigns an equal number of another type in each step. Holds tensors of unusual layouts."""
+
+    def __init__(self, params: Iterable[nn.Parameter]) -> None:
+        super().__init__(params)
+        self.floor: float = 0
+        self.held = [torch.ones(5)[::7], torch.eye(2).to_sparse(), torch.ones(2, device="meta")]
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        self.floor = float(self.floor)
+        for p in self.param_groups[0]["params"]:
+            p.sub_(p.grad, alpha=self.param_groups[0]["lr"])
+
+
 class NotANumber(Own):
     """Holds NaN in an attribute and in a tensor, and changes neither."""
 
@@ -432,6 +453,14 @@ class NotANumber(Own):
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         for p in self.param_groups[0]["params"]:
             p.sub_(p.grad, alpha=self.param_groups[0]["lr"])
+
+
+@pytest.mark.parametrize("kind", [NotANumber, Normalising])
+def test_what_stays_equal_is_no_change(kind: type[Own]) -> None:
+    model = Gains()
+    optimizer = kind(model.parameters())
+    step = captured(model, squares, optimizer)
+    compare(model, in_torch(step, model, optimizer, 4))
 
 
 class InAContainer(Own):
@@ -483,6 +512,7 @@ class History(InAContainer):
         (lambda p: InOneGroup(p, 1), "changes the option 'beta' of a group"),
         (Swapping, "changes the attribute weights in a step"),
         (Late, "has no late of gain before its second step"),
+        (Warm, "removes warm of gain in its second step"),
         (ListState, "changes steps of gain, a list,"),
         (DictState, "changes info of gain, a dict,"),
         (History, "changes history of gain, a list,"),

@@ -209,8 +209,9 @@ def test_a_damaged_file_keeps_no_node_from_starting(tmp_path: Path) -> None:
     outbox.close()
 
 
-def test_a_file_that_is_moved_aside_keeps_the_alerts_of_a_killed_process(tmp_path: Path) -> None:
-    """They may be only in the file's journal."""
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_file_that_is_moved_aside_keeps_its_last_alerts(tmp_path: Path, is_open: bool) -> None:
+    """They may be only in the file's journal: after a kill, or while another process has the file open."""
     (tmp_path / "live").mkdir()
     outbox, _ = open_outbox(tmp_path / "live" / "alerts.sqlite", IDENTITY)
     outbox.put([Raised(None, {})], 1)
@@ -219,8 +220,12 @@ def test_a_file_that_is_moved_aside_keeps_the_alerts_of_a_killed_process(tmp_pat
     outbox.close()
     assert (tmp_path / "alerts.sqlite-wal").stat().st_size
     path = tmp_path / "alerts.sqlite"
-    other, aside = open_outbox(path, replace(IDENTITY, market="0xother"))
-    other.close()
+    with ExitStack() as stack:
+        if is_open:
+            reader = stack.enter_context(closing(sqlite3.connect(path)))
+            reader.execute("SELECT count(*) FROM alerts").fetchall()
+        other, aside = open_outbox(path, replace(IDENTITY, market="0xother"))
+        other.close()
     assert aside is not None
     with closing(sqlite3.connect(aside)) as found:
         assert found.execute("SELECT count(*) FROM alerts").fetchall() == [(1,)]

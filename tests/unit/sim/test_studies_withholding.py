@@ -33,9 +33,16 @@ def test_points_without_the_recommended_share_have_findings_too() -> None:
     assert f"{withholding.withheld().stake:.2f} budgets" in retrainers.sentence
 
 
-def test_points_at_which_all_accounts_are_honest_are_refused() -> None:
-    with pytest.raises(ParameterError, match="got 3 honest accounts of 3; lower honest or raise accounts"):
-        sim.run("withholding", runs=2, rounds=1, params={"honest": "0.9", "accounts": "3"})
+@pytest.mark.parametrize(
+    ("honest", "accounts", "problem"),
+    [
+        ("0.9", "3", "got 3 honest accounts of 3; lower honest or raise accounts"),
+        ("0.3", "1", "accounts: expected one for each of 3 seats, got 1; raise it"),
+    ],
+)
+def test_points_that_cannot_be_played_are_refused(honest: str, accounts: str, problem: str) -> None:
+    with pytest.raises(ParameterError, match=problem):
+        sim.run("withholding", runs=2, rounds=1, params={"honest": honest, "accounts": accounts})
 
 
 def test_a_verdict_that_half_of_a_jury_reaches_fails_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
