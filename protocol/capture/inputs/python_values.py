@@ -203,8 +203,8 @@ def digest_of_array(array: np.ndarray[Any, Any]) -> str:
 
 
 def digest_of_tensor(t: Tensor) -> str:
-    """A digest of a tensor's elements. Raises RuntimeError for a tensor that has no plain elements, such as a
-    nested one or one on the device `meta`.
+    """A digest of a tensor's elements. Raises an error of torch for a tensor that has no plain elements, such
+    as a nested one or one on the device `meta`.
     """
     plain = t.detach().cpu()
     if plain.layout is not torch.strided:

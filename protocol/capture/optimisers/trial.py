@@ -34,7 +34,24 @@ OF_TORCH = {"state", "param_groups", "step", CALLED}
 DEPTH = 4
 
 
-class Noting(dict[str, Any]):
+class _Stored(dict[Any, Any]):
+    """A dict that stores everything by `__setitem__`, which subclasses override."""
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+    def __ior__(self, other: Any) -> Self:  # type: ignore[misc]
+        self.update(other)
+        return self
+
+
+class Noting(_Stored):
     """The state of one parameter. `first` keeps a copy of the first value that is stored under each key."""
 
     def __init__(self, held: Mapping[str, Any]) -> None:
@@ -47,18 +64,8 @@ class Noting(dict[str, Any]):
             self.first[key] = value.detach().clone() if isinstance(value, Tensor) else value
         super().__setitem__(key, value)
 
-    def setdefault(self, key: str, default: Any = None) -> Any:
-        """Like `dict.setdefault`, but stores the default by `__setitem__`, which records it."""
-        if key not in self:
-            self[key] = default
-        return self[key]
 
-    def update(self, *args: Any, **kwargs: Any) -> None:
-        for key, value in dict(*args, **kwargs).items():
-            self[key] = value
-
-
-class _States(defaultdict[Any, Any]):
+class _States(_Stored, defaultdict[Any, Any]):
     """The optimiser's state by parameter. Each value is a `Noting`, even if code assigns a plain dict."""
 
     def __missing__(self, key: Any) -> Noting:
@@ -135,7 +142,7 @@ class Trial:
         }
         for number, group in enumerate(self._optimizer.param_groups):
             for k, x in group.items():
-                if k != "params":
+                if k != "params" and x is not None:  # None is what an option is that is not there
                     own.setdefault(f"the option {k!r} of a group", {})[number] = _plain(x)
         return own
 
@@ -195,14 +202,20 @@ def _roots(optimizer: Optimizer) -> dict[str, Any]:
 def _plain(x: Any, depth: int = DEPTH) -> Any:
     """A value that stands for the present contents of `x`, so that a later change can be found. Numbers and
     texts stand for themselves, and NaN equals itself. Lists, tuples and dicts are followed through `DEPTH`
-    levels. A tensor is represented by its identity, shape, type and a digest of its elements, if it has plain
-    elements, and everything else, including a parameter, by its identity.
+    levels. A tensor is represented by its identity, type, shape and a digest of its elements, and everything
+    else, including a parameter, by its identity. For a tensor without plain elements, such as a nested one,
+    the sum of its elements takes the place of the digest, if it has a sum.
     """
     if isinstance(x, Tensor) and not isinstance(x, nn.Parameter):
-        digest = None
-        with suppress(RuntimeError):
-            digest = digest_of_tensor(x)
-        return id(x), tuple(x.shape), x.dtype, digest
+        found: list[Any] = [id(x), x.dtype]
+        with suppress(Exception):  # of any kind: it may be the submitter's own class
+            found.append(tuple(x.shape))
+        try:
+            found.append(digest_of_tensor(x))
+        except Exception:
+            with suppress(Exception):
+                found.append(repr(float(x.detach().double().sum())))
+        return tuple(found)
     if isinstance(x, list | tuple) and depth:
         return tuple(_plain(each, depth - 1) for each in x)
     if isinstance(x, dict) and depth:

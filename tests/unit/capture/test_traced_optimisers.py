@@ -432,13 +432,34 @@ class Normalising(Own):
     def __init__(self, params: Iterable[nn.Parameter]) -> None:
         super().__init__(params)
         self.floor: float = 0
-        self.held = [torch.ones(5)[::7], torch.eye(2).to_sparse(), torch.ones(2, device="meta")]
+        self.held = [
+            *(torch.ones(5)[::7], torch.eye(2).to_sparse(), torch.ones(2, device="meta")),
+            torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+            torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False])),
+        ]
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         self.floor = float(self.floor)
+        self.param_groups[0].setdefault("clip", None)
         for p in self.param_groups[0]["params"]:
             p.sub_(p.grad, alpha=self.param_groups[0]["lr"])
+
+
+class Storing(Own):
+    """Keeps a mean of gradients. Each parameter's state is stored in another way."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for number, p in enumerate(self.param_groups[0]["params"]):
+            if number % 2:
+                self.state |= {p: self.state.get(p, {})}
+                state = self.state[p]
+            else:
+                state = self.state.setdefault(p, {})
+            if not state:
+                state |= {"mean": torch.zeros_like(p)}
+            p.sub_(state["mean"].lerp_(p.grad, 0.1), alpha=self.param_groups[0]["lr"])
 
 
 class NotANumber(Own):
@@ -455,8 +476,9 @@ class NotANumber(Own):
             p.sub_(p.grad, alpha=self.param_groups[0]["lr"])
 
 
-@pytest.mark.parametrize("kind", [NotANumber, Normalising])
-def test_what_stays_equal_is_no_change(kind: type[Own]) -> None:
+@pytest.mark.filterwarnings("ignore:The PyTorch API of")
+@pytest.mark.parametrize("kind", [NotANumber, Normalising, Storing])
+def test_unusual_storing_is_captured(kind: type[Own]) -> None:
     model = Gains()
     optimizer = kind(model.parameters())
     step = captured(model, squares, optimizer)
