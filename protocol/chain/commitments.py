@@ -21,7 +21,7 @@ class Commitments(BoundContract):
 
     def bond(self, task: int, seat: int) -> int:
         """The bond that a commitment of the sender would lock now. It is higher while the task holds many
-        bonds, except for a seat's first commitment and for an UNPAID task.
+        bonds, except for an account's first commitment from a seat and for an UNPAID task.
         """
         return int(self.read("bondOf", task, seat, self._sender("bondOf").address))
 

@@ -170,8 +170,8 @@ for _name, _shapes in _SHAPES.items():
 
 
 class _Lstm(torch.autograd.Function):
-    """Computes h and c of every step from the input part of the gates [T, B, 4 H], the first h and c, and the
-    recurrent weight and bias.
+    """Computes h and c of every time step. Takes the products of the inputs and their weights, plus the input
+    bias, as [T, B, 4 H]; the first h and c; and the recurrent weight and bias.
     """
 
     @staticmethod
@@ -190,8 +190,8 @@ class _Lstm(torch.autograd.Function):
 
 
 class _Gru(torch.autograd.Function):
-    """Computes h of every step from the input part of the gates [T, B, 3 H], the first h, and the recurrent
-    weight and bias.
+    """Computes h of every time step. Takes the products of the inputs and their weights, plus the input bias,
+    as [T, B, 3 H]; the first h; and the recurrent weight and bias.
     """
 
     @staticmethod
@@ -211,8 +211,9 @@ class _Gru(torch.autograd.Function):
 
 
 class _Rnn(torch.autograd.Function):
-    """Computes h of every step from the input part of the sums [T, B, H], the first h, the recurrent weight and
-    bias, and whether the activation is ReLU.
+    """Computes the hidden state h of every time step. Takes the products of the inputs and their weights,
+    plus the input bias, as [T, B, H]; the first h; the recurrent weight and bias; and whether the activation
+    is ReLU (otherwise it is tanh).
     """
 
     @staticmethod
