@@ -16,6 +16,7 @@ from typing import Annotated, ClassVar, Final, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from protocol.chain.parameters import TOKEN
+from protocol.node.party.followed import QUARTERS
 from protocol.node.party.settings import Host, NodeSettings, WebUrl
 from protocol.tasks import usual_solver
 from protocol.tasks.admission import Clocks, Rates
@@ -185,4 +186,4 @@ class SolverSettings(NodeSettings):
 
     def segments_between(self, terms: Terms) -> int:
         """Segments between two progress transactions of a task."""
-        return self.progress_every or max(1, terms.segments // 4)
+        return self.progress_every or max(1, terms.segments // QUARTERS)

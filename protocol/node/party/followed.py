@@ -18,7 +18,7 @@ about a quarter of the period lies between two commitments. A task with fewer th
 commitments, so its solver may be silent for longer, in proportion.
 """
 QUARTERS: Final = 4
-"""The least number of times that a solver commits progress by default, if the task has as many segments."""
+"""A solver commits its progress this many times by default, or more often, if the task has as many segments."""
 
 
 def follow(

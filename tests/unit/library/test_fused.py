@@ -310,6 +310,19 @@ def test_an_error_beyond_the_first_piece_keeps_a_set_out(what: str, caplog: pyte
     assert f"wide {function.removesuffix('_in_place')}" in caplog.text
 
 
+@pytest.mark.parametrize("error", [RuntimeError, MemoryError])
+def test_a_set_that_does_not_run_is_left_out(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object) -> dict[str, str]:
+        raise error("no memory")
+
+    monkeypatch.setattr(fused_dispatch, "digests_of", fails)
+    with caplog.at_level(logging.WARNING):
+        assert not fused_dispatch._passes(Plain("planted"))
+    assert "they do not run (no memory)" in caplog.text
+
+
 @pytest.mark.parametrize("function", ["canonical_in_place", "softmax", "scatter_sum"])
 def test_another_nan_keeps_a_set_out(function: str, caplog: pytest.LogCaptureFixture) -> None:
     planted = Plain("planted")

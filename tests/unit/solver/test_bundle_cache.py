@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
+from protocol.chain.errors import Reverted
 from protocol.commitments.tensors import Tensor
 from protocol.node.home import Home
 from protocol.program.cost import cost
@@ -33,6 +34,7 @@ from protocol.tasks.owed import Traces
 from protocol.tasks.task import Terms
 from solver.bundle_cache import Candidates, fetch_candidate, task_bundle
 from solver.context import Context
+from solver.database import Stage
 from solver.settings import SolverSettings
 from solver.task_folders import TaskFolders
 from tests.chain.trees import terms
@@ -232,6 +234,24 @@ def test_a_bundle_that_does_not_fit_beside_other_candidates_waits(
         fetch_candidate(context, posted, 60)
     disk(monkeypatch, size)
     fetch_candidate(context, posted, 60)
+
+
+def test_the_room_of_a_task_whose_post_was_removed_is_counted(
+    context: Context, posted: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A re-organisation has removed the post of a task that this solver has bid on, so its terms are unknown
+    and its bundle may soon be deleted.
+    """
+
+    def unknown(task: int) -> Terms:
+        raise Reverted("TaskMarket.termsOf", "UnknownTask", {"task": task})
+
+    monkeypatch.setattr(CLIENT, "market", SimpleNamespace(terms=unknown), raising=False)
+    context.database.put(1, Stage.BID)
+    (context.candidates / ("a" * 64)).mkdir()
+    disk(monkeypatch, 2_000)
+    with pytest.raises(NoRoomYet):
+        fetch_candidate(context, posted, 60)
 
 
 def test_a_bundle_on_disk_is_used_however_little_disk_is_left(
